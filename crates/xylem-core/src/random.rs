@@ -22,7 +22,8 @@ impl Random {
         Random::seeded(self.next())
     }
 
-    /// The next 64 random bits.
+    /// The next 64 random bits. (An endless stream is no iterator.)
+    #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> u64 {
         self.0.next_u64()
     }

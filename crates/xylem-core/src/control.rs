@@ -1,0 +1,234 @@
+//! Control: the typed facts, events, advice, questions and answers that travel beside messages. What a session needs for
+//! every message it gets as facts when it opens and again when they change; it never peeks at a neighbour's header.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Whether a session or protocol has dealt with a control. What is not handled travels on in its direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Handled {
+    /// Dealt with; it goes no further.
+    Yes,
+    /// Not mine, or mine and others'; it goes on.
+    No,
+}
+
+/// What the layers below offer the one above.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The largest message, in bytes, that goes down without being broken up.
+    pub mtu: usize,
+    /// The largest message that may be handed down to stand for several segments.
+    pub segment_max: usize,
+    /// Bytes of headers the layers below will put in front.
+    pub headroom: usize,
+    /// This host's address in this conversation.
+    pub local: Option<IpAddr>,
+    /// The peer's address.
+    pub remote: Option<IpAddr>,
+    /// The number by which the layer below knows the one above (its protocol number or type).
+    pub number: u32,
+}
+
+impl Facts {
+    /// The facts for the layer above one that puts `header` bytes in front.
+    pub fn less(mut self, header: usize) -> Facts {
+        self.mtu = self.mtu.saturating_sub(header);
+        self.segment_max = self.segment_max.saturating_sub(header);
+        self.headroom += header;
+        self
+    }
+}
+
+/// What travels beside messages. Up: facts, events, errors, answers. Down: confirmation, questions, settings.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Control {
+    /// Upward: the facts have changed. Each layer takes its header off and lets it go on.
+    Facts(Facts),
+    /// Upward: there is room again after a refusal.
+    Writable,
+    /// Upward: something happened to the conversation as a whole.
+    Event(Event),
+    /// Upward: an error message from the network that quotes this conversation (RFC 1122, section 3.2.2).
+    NetworkError(NetworkError),
+    /// Downward: the peer has just made progress, so whoever forwards to it is alive (RFC 4861, section 7.3.1).
+    Confirmed,
+    /// Downward: the delivery of data is in trouble; a cached route or neighbour may be stale (RFC 9293, MUST-20).
+    Doubted,
+    /// Downward: a question; the first who knows fills in the answer.
+    Question(Question, Option<Answer>),
+    /// Upward: the answer to an earlier question.
+    Answer(Answer),
+    /// Downward: the application's wish.
+    Set(Setting),
+    /// From one protocol to another: a message could not be delivered, and whoever reports such things may tell its
+    /// sender.
+    Undeliverable(NetworkErrorKind, Box<Undeliverable>),
+}
+
+/// The front of a message that could not be delivered, from its network header on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undeliverable {
+    /// At most [`Undeliverable::QUOTE_MAX`] bytes.
+    pub quote: Vec<u8>,
+    /// It was sent to a group or to everybody, on the link or on the network.
+    pub broadcast: bool,
+}
+
+impl Undeliverable {
+    /// So many bytes make an error message of 576 bytes with its two headers (RFC 1812, section 4.3.2.3).
+    pub const QUOTE_MAX: usize = 576 - 20 - 8;
+}
+
+impl Control {
+    /// Whether it travels from the application toward the wire. All others travel the other way.
+    pub fn travels_down(&self) -> bool {
+        match self {
+            Control::Confirmed
+            | Control::Doubted
+            | Control::Question(..)
+            | Control::Set(_)
+            | Control::Undeliverable(..) => true,
+            Control::Facts(_)
+            | Control::Writable
+            | Control::Event(_)
+            | Control::NetworkError(_)
+            | Control::Answer(_) => false,
+        }
+    }
+}
+
+/// What happened to a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Event {
+    /// The connection is open for data.
+    Opened,
+    /// The peer will send no more.
+    PeerClosed,
+    /// The peer refused the connection.
+    Refused,
+    /// The peer reset the connection, or we did on its account.
+    Reset,
+    /// The peer did not answer for too long.
+    TimedOut,
+    /// The network says that the peer cannot be reached.
+    Unreachable,
+    /// Urgent data is on its way.
+    Urgent,
+    /// Delivery is in trouble but goes on being tried (RFC 9293, MUST-47, SHLD-9).
+    InTrouble,
+}
+
+/// An error the network reported about a message of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetworkError {
+    /// Which error.
+    pub kind: NetworkErrorKind,
+    /// The sequence number quoted from our message, if its protocol has one: who cannot quote it did not see it
+    /// (RFC 5927, section 4.1).
+    pub sequence: Option<u32>,
+}
+
+/// Which error the network reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NetworkErrorKind {
+    /// The network cannot be reached.
+    NetworkUnreachable,
+    /// The host cannot be reached.
+    HostUnreachable,
+    /// The host has no such protocol.
+    ProtocolUnreachable,
+    /// Nobody has this port.
+    PortUnreachable,
+    /// Too large to pass undivided; the next hop takes packets of `mtu` bytes (0: it did not say).
+    TooLarge {
+        /// The next hop's MTU in bytes.
+        mtu: u16,
+    },
+    /// The hop limit or the time for reassembly ran out.
+    TimeExceeded,
+    /// A header field was wrong.
+    ParameterProblem,
+}
+
+/// What a session may ask of those below.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Question {
+    /// Which link address does this neighbour have?
+    Neighbour(IpAddr),
+    /// How large may a message be?
+    Mtu,
+    /// How is the conversation doing?
+    Status,
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Answer {
+    /// The neighbour's entry has an address now, or never will; look at it again.
+    Neighbour {
+        /// Whose.
+        address: IpAddr,
+        /// Whether it answered.
+        found: bool,
+    },
+    /// The largest message in bytes.
+    Mtu(usize),
+    /// How the conversation is doing.
+    Status(Status),
+}
+
+/// How a conversation is doing, as far as its transport can say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Status {
+    /// The state by its RFC name.
+    pub state: &'static str,
+    /// Smoothed round-trip time.
+    pub round_trip: Option<Duration>,
+    /// Retransmission timeout.
+    pub retransmission_timeout: Duration,
+    /// Congestion window in bytes.
+    pub congestion_window: usize,
+    /// Bytes sent and not acknowledged.
+    pub in_flight: usize,
+    /// Segments retransmitted so far.
+    pub retransmitted: u64,
+    /// Largest segment sent, payload bytes.
+    pub segment_size: usize,
+    /// The peer's advertised window in bytes.
+    pub peer_window: usize,
+    /// Urgent bytes not read yet.
+    pub urgent: usize,
+}
+
+/// What an application may wish for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Setting {
+    /// Send small segments at once (switches Nagle's algorithm off; RFC 9293, MUST-17).
+    NoDelay(bool),
+    /// Probe an idle peer after this time; `None` switches it off, which is the default (RFC 9293, MUST-24, MUST-25).
+    KeepAlive(Option<Duration>),
+    /// Give up when data stays unacknowledged this long (RFC 9293, MUST-21; RFC 5482). `None` is the default.
+    UserTimeout(Option<Duration>),
+    /// Bytes the receiver buffers at most.
+    ReceiveBuffer(usize),
+    /// Bytes the sender buffers at most.
+    SendBuffer(usize),
+    /// Time to live or hop limit of what is sent (RFC 9293, MUST-49).
+    HopLimit(u8),
+    /// Differentiated-services field of what is sent (RFC 9293, MUST-48).
+    TrafficClass(u8),
+    /// The application will read no more: what still arrives is not for anybody.
+    ReceiveClosed,
+    /// The application will send no more.
+    SendClosed,
+    /// End it at once, with a reset.
+    Abort,
+}

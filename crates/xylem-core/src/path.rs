@@ -1,0 +1,177 @@
+//! A path: the sessions of one conversation, top to bottom, as one movable value. It owns its sessions, none is shared
+//! between conversations, so it needs no locks and no counts and goes from thread to thread as it is.
+
+use crate::batch::Batch;
+use crate::control::{Control, Handled};
+use crate::message::Message;
+use crate::opening::{Binding, Opened};
+use crate::outbox::Outbox;
+use crate::participants::Participants;
+use crate::random::Random;
+use crate::record::Record;
+use crate::session::{Piece, Session, Verdict};
+use crate::stack::Chain;
+use crate::time::Instant;
+use smallvec::SmallVec;
+
+/// Names a path of an instance. A stale name finds nothing: the generation differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PathId {
+    /// Its place in the instance's table.
+    pub index: u32,
+    /// How often the place has been used before.
+    pub generation: u32,
+}
+
+/// Names an enable of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EnableId {
+    /// Its place in the instance's table.
+    pub index: u32,
+    /// How often the place has been used before.
+    pub generation: u32,
+}
+
+/// Where a path ends below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaf {
+    /// At this device of the instance.
+    Device(u16),
+    /// On another path.
+    Trunk(PathId),
+}
+
+/// See the module's text.
+pub struct Path {
+    session: Box<dyn Session>,
+    /// Where it ends below, leaf by leaf.
+    pub leaves: SmallVec<[Leaf; 1]>,
+    /// Who converses.
+    pub participants: Participants,
+    random: Random,
+    bindings: SmallVec<[Binding; 2]>,
+}
+
+impl Path {
+    /// A path of what an open has made, drawing randomness from `random`.
+    ///
+    /// # Panics
+    /// If no protocol left a session.
+    pub fn new(mut opened: Opened, random: Random) -> Path {
+        opened.sessions.reverse();
+        Path {
+            session: Box::new(Chain::new(opened.sessions)),
+            leaves: opened.leaves,
+            participants: opened.participants,
+            random,
+            bindings: opened.bindings,
+        }
+    }
+
+    /// A path of one session, perhaps a fused one.
+    pub fn of(session: impl Session + 'static, leaf: Leaf, random: Random) -> Path {
+        Path {
+            session: Box::new(session),
+            leaves: SmallVec::from_slice(&[leaf]),
+            participants: Participants::default(),
+            random,
+            bindings: SmallVec::new(),
+        }
+    }
+
+    /// Pops a message; what passes is raised in the outbox before anything else that is raised.
+    pub fn pop(&mut self, mut message: Message, out: &mut Outbox) {
+        self.verb(out, |session, out| {
+            let place = out.reserve_up();
+            match session.pop(&mut message, out) {
+                Verdict::Pass => out.fill_up(place, message),
+                Verdict::Keep => {}
+                Verdict::Drop(reason) => out.dropped(reason),
+                Verdict::Refuse => panic!("a pop was refused: only a push may be"),
+            }
+        });
+    }
+
+    /// Pops a batch; what goes on upward is raised in the outbox.
+    pub fn pop_batch(&mut self, batch: &mut Batch, out: &mut Outbox) {
+        self.verb(out, |session, out| {
+            session.pop_batch(batch, out);
+            for message in batch.drain() {
+                let place = out.reserve_up();
+                out.fill_up(place, message);
+            }
+        });
+    }
+
+    /// Pushes a message, leaving an empty one behind; `false` if it was refused and is still the caller's.
+    #[must_use]
+    pub fn push(&mut self, message: &mut Message, out: &mut Outbox) -> bool {
+        self.verb(out, |session, out| {
+            let place = out.reserve_down();
+            let verdict = session.push(message, out);
+            match verdict {
+                Verdict::Pass => out.fill_down(place, std::mem::take(message)),
+                Verdict::Keep => {}
+                Verdict::Drop(reason) => out.dropped(reason),
+                Verdict::Refuse => return false,
+            }
+            true
+        })
+    }
+
+    /// Bytes that may be pushed now.
+    pub fn room(&self) -> usize {
+        self.session.room()
+    }
+
+    /// The application has consumed `bytes` of what was raised.
+    pub fn credit(&mut self, bytes: usize, out: &mut Outbox) {
+        self.verb(out, |session, out| session.credit(bytes, out));
+    }
+
+    /// When `timeout` wants to be called next.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.session.deadline()
+    }
+
+    /// Time has passed.
+    pub fn timeout(&mut self, out: &mut Outbox) {
+        self.verb(out, |session, out| session.timeout(out));
+    }
+
+    /// A control from outside.
+    pub fn control(&mut self, control: &mut Control, out: &mut Outbox) -> Handled {
+        self.verb(out, |session, out| session.control(control, out))
+    }
+
+    /// The application has closed.
+    pub fn close(&mut self, out: &mut Outbox) {
+        self.verb(out, |session, out| session.close(out));
+    }
+
+    /// Cuts the headers of one piece; returns how many bytes they are.
+    pub fn cut(&self, headers: &mut [u8], piece: &Piece) -> usize {
+        self.session.cut(headers, piece)
+    }
+
+    /// All that another instance needs to go on (see `Opening::record`).
+    pub fn export(&self) -> Record {
+        let mut record = Record::default();
+        self.session.export(&mut record);
+        record
+    }
+
+    /// Frees the keys before the path itself goes, so that its successor can take them (a path that moves).
+    pub fn release(&mut self) {
+        self.bindings.clear();
+    }
+
+    /// Runs a verb with the path's own random stream.
+    fn verb<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut dyn Session, &mut Outbox) -> R) -> R {
+        std::mem::swap(&mut out.random, &mut self.random);
+        out.begin(usize::MAX);
+        let result = verb(&mut *self.session, out);
+        std::mem::swap(&mut out.random, &mut self.random);
+        result
+    }
+}

@@ -1,0 +1,358 @@
+//! Two sessions stacked are a session. This is the linker: it carries messages between an upper and a lower session, so
+//! that neither calls the other, and it is the same code whether the two are boxed at run time ([`Chain`]) or typed at
+//! compile time ([`Stack`]). What an upper session sends passes the lower one in order, each message with all that it
+//! causes before the next: therefore stacking is associative, down to the order of frames.
+
+use crate::batch::Batch;
+use crate::control::{Control, Handled};
+use crate::message::Message;
+use crate::outbox::{Levels, Mark, Outbox};
+use crate::record::Record;
+use crate::session::{Piece, Session, Verdict};
+use crate::stage::Sealed;
+use crate::time::{Instant, earlier};
+
+/// An upper session on a lower one, joined when the program is compiled.
+#[derive(Debug)]
+pub struct Stack<U, L> {
+    /// The one nearer the application.
+    pub upper: U,
+    /// The one nearer the wire.
+    pub lower: L,
+}
+
+/// Sessions on each other, top first, joined when a graph is composed. One dynamic call a layer.
+pub struct Chain(Box<[Box<dyn Session>]>);
+
+impl Chain {
+    /// A chain of `sessions`, top first.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn new(sessions: Vec<Box<dyn Session>>) -> Chain {
+        assert!(!sessions.is_empty(), "a chain needs a session");
+        Chain(sessions.into_boxed_slice())
+    }
+}
+
+/// The two ends of one seam, seen from the linker.
+struct Seam<'a, U: ?Sized, L: ?Sized> {
+    upper: &'a mut U,
+    lower: &'a mut L,
+}
+
+impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
+    fn pop(&mut self, message: &mut Message, out: &mut Outbox) -> Verdict {
+        let mark = out.mark();
+        let (verdict, levels) = self.lower_verb(out, |lower, out| lower.pop(message, out));
+        let verdict = match verdict {
+            Verdict::Pass => self.upper_verb(out, |upper, out| upper.pop(message, out)),
+            other => other,
+        };
+        self.rise(mark, levels, out);
+        verdict
+    }
+
+    fn push(&mut self, message: &mut Message, out: &mut Outbox) -> Verdict {
+        // Room is asked before the upper session has changed anything, so that a refusal undoes nothing.
+        if self.lower.room() < message.len() {
+            return Verdict::Refuse;
+        }
+        match self.upper_verb(out, |upper, out| upper.push(message, out)) {
+            Verdict::Pass => self.push_lower(message, out),
+            other => other,
+        }
+    }
+
+    fn credit(&mut self, bytes: usize, out: &mut Outbox) {
+        self.upper_verb(out, |upper, out| upper.credit(bytes, out));
+    }
+
+    fn timeout(&mut self, out: &mut Outbox) {
+        let mark = out.mark();
+        let ((), levels) = self.lower_verb(out, |lower, out| lower.timeout(out));
+        self.rise(mark, levels, out);
+        self.upper_verb(out, |upper, out| upper.timeout(out));
+    }
+
+    /// A control from outside. Questions and settings come from above, everything else from below.
+    fn control(&mut self, control: &mut Control, out: &mut Outbox) -> Handled {
+        if control.travels_down() {
+            match self.upper_verb(out, |upper, out| upper.control(control, out)) {
+                Handled::Yes => Handled::Yes,
+                Handled::No => self.control_lower(control, out),
+            }
+        } else {
+            match self.control_lower(control, out) {
+                Handled::Yes => Handled::Yes,
+                Handled::No => self.upper_verb(out, |upper, out| upper.control(control, out)),
+            }
+        }
+    }
+
+    fn close(&mut self, out: &mut Outbox) {
+        self.upper_verb(out, |upper, out| upper.close(out));
+    }
+
+    fn pop_batch(&mut self, batch: &mut Batch, out: &mut Outbox) {
+        let mark = out.mark();
+        let ((), levels) = self.lower_verb(out, |lower, out| lower.pop_batch(batch, out));
+        batch.merge(self.upper);
+        batch.each(out, |message, out| self.upper_verb(out, |upper, out| upper.pop(message, out)));
+        self.rise(mark, levels, out);
+        batch.take_raised(mark, out);
+    }
+
+    /// Runs a verb of the upper session and carries what it did to the lower one.
+    fn upper_verb<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut U, &mut Outbox) -> R) -> R {
+        let (mark, room) = (out.mark(), out.room_bytes());
+        let (credit, levels) = (out.take_credit(), out.take_levels());
+        out.begin(room.min(self.lower.room()));
+        let result = verb(self.upper, out);
+        out.begin(room);
+        let (its_credit, its_levels) = (out.take_credit(), out.take_levels());
+        out.restore_credit(credit);
+        out.set_levels(Levels { writable: levels.writable | its_levels.writable, ..levels });
+        self.sink(mark, out);
+        if its_credit > 0 {
+            self.lower_verb_and_rise(out, |lower, out| lower.credit(its_credit, out));
+        }
+        if its_levels.finished {
+            self.lower_verb_and_rise(out, |lower, out| lower.close(out));
+        }
+        result
+    }
+
+    /// Carries down what the upper session has sent since `mark`.
+    fn sink(&mut self, mark: Mark, out: &mut Outbox) {
+        for slot in out.down_since(mark) {
+            if let Some(mut message) = out.take_down(slot) {
+                let place = out.reserve_down();
+                match self.push_lower(&mut message, out) {
+                    Verdict::Pass => out.fill_down(place, message),
+                    Verdict::Keep => {}
+                    Verdict::Drop(reason) => out.dropped(reason),
+                    Verdict::Refuse => panic!("a session sent more than the room it was told"),
+                }
+            }
+        }
+        for slot in out.advice_since(mark) {
+            if let Some(mut control) = out.take_advice(slot) {
+                match self.control_lower(&mut control, out) {
+                    Handled::No => out.pass_advice(control),
+                    Handled::Yes => self.answer(control, out),
+                }
+            }
+        }
+    }
+
+    /// A question that was answered below goes back to its asker before the asker's next message.
+    fn answer(&mut self, control: Control, out: &mut Outbox) {
+        if let Control::Question(_, Some(answer)) = control {
+            let mut control = Control::Answer(answer);
+            if self.upper_verb(out, |upper, out| upper.control(&mut control, out)) == Handled::No {
+                out.pass_told(control);
+            }
+        }
+    }
+
+    /// Carries up what the lower session has raised and told since `mark`.
+    fn rise(&mut self, mark: Mark, lower: Levels, out: &mut Outbox) {
+        for slot in out.up_since(mark) {
+            if let Some(mut message) = out.take_up(slot) {
+                let place = out.reserve_up();
+                match self.upper_verb(out, |upper, out| upper.pop(&mut message, out)) {
+                    Verdict::Pass => out.fill_up(place, message),
+                    Verdict::Keep => {}
+                    Verdict::Drop(reason) => out.dropped(reason),
+                    Verdict::Refuse => panic!("a pop was refused: only a push may be"),
+                }
+            }
+        }
+        for slot in out.told_since(mark) {
+            if let Some(mut control) = out.take_told(slot) {
+                if self.upper_verb(out, |upper, out| upper.control(&mut control, out)) == Handled::No {
+                    out.pass_told(control);
+                }
+            }
+        }
+        if lower.writable {
+            let handled = self.upper_verb(out, |upper, out| upper.control(&mut Control::Writable, out));
+            if handled == Handled::No {
+                out.writable();
+            }
+        }
+        if lower.finished {
+            out.finish();
+        }
+    }
+
+    fn push_lower(&mut self, message: &mut Message, out: &mut Outbox) -> Verdict {
+        self.lower_verb_and_rise(out, |lower, out| lower.push(message, out))
+    }
+
+    fn control_lower(&mut self, control: &mut Control, out: &mut Outbox) -> Handled {
+        self.lower_verb_and_rise(out, |lower, out| lower.control(control, out))
+    }
+
+    fn lower_verb_and_rise<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut L, &mut Outbox) -> R) -> R {
+        let mark = out.mark();
+        let (result, levels) = self.lower_verb(out, verb);
+        self.rise(mark, levels, out);
+        result
+    }
+
+    /// Runs a verb of the lower session. The levels it sets are the seam's to interpret.
+    fn lower_verb<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut L, &mut Outbox) -> R) -> (R, Levels) {
+        let levels = out.take_levels();
+        out.begin(out.room_bytes());
+        let result = verb(self.lower, out);
+        out.begin(out.room_bytes());
+        let its_levels = out.take_levels();
+        out.set_levels(levels);
+        (result, its_levels)
+    }
+}
+
+/// The same verb for a lone session and for a seam.
+macro_rules! linked {
+    ($sessions:expr, $session:ident => $verb:expr) => {
+        match $sessions {
+            [only] => {
+                let $session = only;
+                $verb
+            }
+            [top, rest @ ..] => {
+                let mut $session = Seam { upper: &mut **top, lower: rest };
+                $verb
+            }
+            [] => unreachable!("a chain has a session"),
+        }
+    };
+}
+
+impl Session for [Box<dyn Session>] {
+    fn pop(&mut self, message: &mut Message, out: &mut Outbox) -> Verdict {
+        linked!(self, session => session.pop(message, out))
+    }
+    fn push(&mut self, message: &mut Message, out: &mut Outbox) -> Verdict {
+        linked!(self, session => session.push(message, out))
+    }
+    fn room(&self) -> usize {
+        self.iter().map(|session| session.room()).min().unwrap_or(usize::MAX)
+    }
+    fn credit(&mut self, bytes: usize, out: &mut Outbox) {
+        linked!(self, session => session.credit(bytes, out));
+    }
+    fn deadline(&self) -> Option<Instant> {
+        self.iter().fold(None, |soonest, session| earlier(soonest, session.deadline()))
+    }
+    fn timeout(&mut self, out: &mut Outbox) {
+        linked!(self, session => session.timeout(out));
+    }
+    fn control(&mut self, control: &mut Control, out: &mut Outbox) -> Handled {
+        linked!(self, session => session.control(control, out))
+    }
+    fn cut(&self, headers: &mut [u8], piece: &Piece) -> usize {
+        self.iter().rev().fold(0, |at, session| at + session.cut(&mut headers[at..], piece))
+    }
+    fn sealed(&mut self, message: &mut Message, results: &Sealed) {
+        self.iter_mut().for_each(|session| session.sealed(message, results));
+    }
+    fn export(&self, record: &mut Record) {
+        self.iter().for_each(|session| session.export(record));
+    }
+    fn close(&mut self, out: &mut Outbox) {
+        linked!(self, session => session.close(out));
+    }
+    fn pop_batch(&mut self, batch: &mut Batch, out: &mut Outbox) {
+        linked!(self, session => session.pop_batch(batch, out));
+    }
+}
+
+impl Session for Chain {
+    fn pop(&mut self, message: &mut Message, out: &mut Outbox) -> Verdict {
+        self.0.pop(message, out)
+    }
+    fn push(&mut self, message: &mut Message, out: &mut Outbox) -> Verdict {
+        self.0.push(message, out)
+    }
+    fn room(&self) -> usize {
+        self.0.room()
+    }
+    fn credit(&mut self, bytes: usize, out: &mut Outbox) {
+        self.0.credit(bytes, out);
+    }
+    fn deadline(&self) -> Option<Instant> {
+        self.0.deadline()
+    }
+    fn timeout(&mut self, out: &mut Outbox) {
+        self.0.timeout(out);
+    }
+    fn control(&mut self, control: &mut Control, out: &mut Outbox) -> Handled {
+        self.0.control(control, out)
+    }
+    fn cut(&self, headers: &mut [u8], piece: &Piece) -> usize {
+        self.0.cut(headers, piece)
+    }
+    fn sealed(&mut self, message: &mut Message, results: &Sealed) {
+        self.0.sealed(message, results);
+    }
+    fn export(&self, record: &mut Record) {
+        self.0.export(record);
+    }
+    fn close(&mut self, out: &mut Outbox) {
+        self.0.close(out);
+    }
+    fn pop_batch(&mut self, batch: &mut Batch, out: &mut Outbox) {
+        self.0.pop_batch(batch, out);
+    }
+}
+
+impl<U: Session, L: Session> Stack<U, L> {
+    fn seam(&mut self) -> Seam<'_, U, L> {
+        Seam { upper: &mut self.upper, lower: &mut self.lower }
+    }
+}
+
+impl<U: Session, L: Session> Session for Stack<U, L> {
+    fn pop(&mut self, message: &mut Message, out: &mut Outbox) -> Verdict {
+        self.seam().pop(message, out)
+    }
+    fn push(&mut self, message: &mut Message, out: &mut Outbox) -> Verdict {
+        self.seam().push(message, out)
+    }
+    fn room(&self) -> usize {
+        self.upper.room().min(self.lower.room())
+    }
+    fn credit(&mut self, bytes: usize, out: &mut Outbox) {
+        self.seam().credit(bytes, out);
+    }
+    fn deadline(&self) -> Option<Instant> {
+        earlier(self.upper.deadline(), self.lower.deadline())
+    }
+    fn timeout(&mut self, out: &mut Outbox) {
+        self.seam().timeout(out);
+    }
+    fn control(&mut self, control: &mut Control, out: &mut Outbox) -> Handled {
+        self.seam().control(control, out)
+    }
+    fn cut(&self, headers: &mut [u8], piece: &Piece) -> usize {
+        let lower = self.lower.cut(headers, piece);
+        lower + self.upper.cut(&mut headers[lower..], piece)
+    }
+    fn sealed(&mut self, message: &mut Message, results: &Sealed) {
+        self.upper.sealed(message, results);
+        self.lower.sealed(message, results);
+    }
+    fn export(&self, record: &mut Record) {
+        self.upper.export(record);
+        self.lower.export(record);
+    }
+    fn close(&mut self, out: &mut Outbox) {
+        self.seam().close(out);
+    }
+    fn pop_batch(&mut self, batch: &mut Batch, out: &mut Outbox) {
+        self.seam().pop_batch(batch, out);
+    }
+}
