@@ -1,0 +1,204 @@
+//! What applications ask of an instance: opens, enables, and work for their paths. Any thread with a shepherd may ask; a
+//! path that another thread holds gets the work into its inbox.
+
+use super::linker::{EnableWay, PathLinker};
+use super::paths::{Cell, Tenant, Top};
+use super::reply::Key;
+use super::{Instance, Shepherd, Work, World, lock};
+use smallvec::SmallVec;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use xylem_core::{
+    Acceptor, Anchor, Binding, EnableError, EnableId, EnableWish, Message, OpenError, Opened, Participants, Path,
+    PathId, Record,
+};
+
+/// A standing passive open.
+pub(super) struct Enable {
+    pub acceptor: Arc<dyn Acceptor>,
+    /// The node the application enabled at: paths reach from there down.
+    pub top: u8,
+    pub participants: Participants,
+    bindings: Mutex<SmallVec<[Binding; 2]>>,
+}
+
+/// An enable as its application knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listening {
+    /// Its name.
+    pub id: EnableId,
+    /// Its participants, a chosen port included.
+    pub participants: Participants,
+}
+
+/// A path on its way to another instance.
+#[derive(Debug)]
+pub struct Emigrant {
+    /// Its sessions' state.
+    pub record: Record,
+    /// What was still to be done for it, in order.
+    pub inbox: Vec<Work>,
+    /// Who converses.
+    pub participants: Participants,
+}
+
+impl Instance {
+    /// Opens a path from `node` down between `participants`; `anchor` gets what arrives. It may not be open for data at
+    /// once: a transport tells `Event::Opened`.
+    pub fn open<W: World + ?Sized>(
+        &self,
+        world: &W,
+        shepherd: &mut Shepherd,
+        node: u8,
+        participants: Participants,
+        anchor: Arc<dyn Anchor>,
+    ) -> Result<PathId, OpenError> {
+        shepherd.at(world.now());
+        let id = self.reserve_path()?;
+        let linker = PathLinker::new(self, node, id, shepherd.out.now);
+        let opened = linker.open_node(node, 0, participants, &mut self.random(), None);
+        self.settle_in(id, opened, Top::Anchor(anchor))?;
+        self.request(world, shepherd, id, Work::Look);
+        Ok(id)
+    }
+
+    /// Asks something of a path; a path that has gone hears nothing.
+    pub fn request<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, id: PathId, work: Work) {
+        shepherd.at(world.now());
+        self.serve(world, shepherd, id, work);
+        self.settle_pending(world, shepherd);
+    }
+
+    /// Enables passive opens at `node`, or messages without paths if the wish is wild.
+    pub fn enable(&self, node: u8, wish: EnableWish, acceptor: Arc<dyn Acceptor>) -> Result<Listening, EnableError> {
+        let (index, generation) = self.enables.reserve().ok_or(EnableError::Full("enables"))?;
+        let id = EnableId { index, generation };
+        let way = EnableWay { instance: self, node, id };
+        match way.enable_node(node, wish, &mut self.random()) {
+            Ok(enabled) => {
+                let participants = enabled.participants.clone();
+                let enable = Enable {
+                    acceptor,
+                    top: node,
+                    participants: enabled.participants,
+                    bindings: Mutex::new(enabled.bindings),
+                };
+                self.enables.fill(index, Arc::new(enable));
+                Ok(Listening { id, participants })
+            }
+            Err(error) => {
+                self.enables.remove(index, generation);
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends an enable. Paths that opened on its behalf stay.
+    pub fn disable(&self, id: EnableId) {
+        if let Some(enable) = self.enables.remove(id.index, id.generation) {
+            // The keys go now, though a thread that is delivering may hold the enable a moment longer.
+            lock(&enable.bindings).clear();
+        }
+    }
+
+    /// Sends a message without a path of its own from a wild enable to `participants` (whose local part says from where).
+    pub fn send_wild<W: World + ?Sized>(
+        &self,
+        world: &W,
+        shepherd: &mut Shepherd,
+        id: EnableId,
+        participants: Participants,
+        message: Message,
+    ) -> Result<(), OpenError> {
+        shepherd.at(world.now());
+        let enable = self.enables.find(id.index, id.generation).ok_or(OpenError::NoEmbryo)?;
+        let path = self.kept_path(shepherd, Key::At(enable.top, id, participants))?;
+        shepherd.pending.push_back((path, Work::Push(message)));
+        self.settle_pending(world, shepherd);
+        Ok(())
+    }
+
+    /// The last message of a handshake has come: makes the path that the enable's acceptor is offered. `None` if it did
+    /// not come to be.
+    pub(super) fn open_for_enable<W: World + ?Sized>(
+        &self,
+        _world: &W,
+        shepherd: &mut Shepherd,
+        node: u8,
+        enable_id: EnableId,
+        participants: Participants,
+    ) -> Option<PathId> {
+        let enable = self.enables.find(enable_id.index, enable_id.generation)?;
+        let id = self.reserve_path().ok()?;
+        let linker = PathLinker::new(self, enable.top, id, shepherd.out.now).passive_at(node, enable_id, participants);
+        let top = enable.participants.clone();
+        let opened = linker.open_node(enable.top, 0, top, &mut self.random(), None);
+        let who = opened.as_ref().map(|opened| opened.participants.clone()).ok();
+        // The acceptor is asked while the path is not yet in the table: nothing can reach it before its anchor stands.
+        let anchor = who.and_then(|who| enable.acceptor.accept(id, &who));
+        let refused = anchor.is_none();
+        let top = anchor.map_or(Top::Nobody, Top::Anchor);
+        self.settle_in(id, opened, top).ok()?;
+        if refused {
+            shepherd.pending.push_back((id, Work::Control(xylem_core::Control::Set(xylem_core::Setting::Abort))));
+            shepherd.pending.push_back((id, Work::Close));
+        }
+        Some(id)
+    }
+
+    /// Takes a path out, to go on in another instance: its keys are free when this returns. `None` if it has gone.
+    pub fn emigrate(&self, id: PathId) -> Option<Emigrant> {
+        let cell = self.paths.find(id.index, id.generation)?;
+        let mut tenant = cell.lock().take()?;
+        self.paths.remove(id.index, id.generation);
+        self.counters.gone.fetch_add(1, Ordering::Relaxed);
+        let inbox = std::iter::from_fn(|| cell.take()).collect();
+        let record = tenant.path.export();
+        tenant.path.release();
+        Some(Emigrant { record, inbox, participants: tenant.path.participants.clone() })
+    }
+
+    /// Takes a path in that comes from another instance, and goes on with it.
+    pub fn immigrate<W: World + ?Sized>(
+        &self,
+        world: &W,
+        shepherd: &mut Shepherd,
+        node: u8,
+        mut emigrant: Emigrant,
+        anchor: Arc<dyn Anchor>,
+    ) -> Result<PathId, OpenError> {
+        shepherd.at(world.now());
+        let id = self.reserve_path()?;
+        let linker = PathLinker::new(self, node, id, shepherd.out.now);
+        let record = Some(&mut emigrant.record);
+        let opened = linker.open_node(node, 0, emigrant.participants, &mut self.random(), record);
+        self.settle_in(id, opened, Top::Anchor(anchor))?;
+        self.request(world, shepherd, id, Work::Look);
+        for work in emigrant.inbox {
+            self.request(world, shepherd, id, work);
+        }
+        Ok(id)
+    }
+
+    pub(super) fn reserve_path(&self) -> Result<PathId, OpenError> {
+        let (index, generation) = self.paths.reserve().ok_or(OpenError::Full("paths"))?;
+        Ok(PathId { index, generation })
+    }
+
+    /// Gives what has opened its place in the table, or the place back if it has not.
+    pub(super) fn settle_in(&self, id: PathId, opened: Result<Opened, OpenError>, top: Top) -> Result<(), OpenError> {
+        match opened {
+            Ok(opened) => {
+                let path = Path::new(opened, self.random());
+                let tenant = Tenant::new(path, top);
+                self.paths.fill(id.index, Arc::new(Cell::new(id, tenant)));
+                self.counters.opened.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(error) => {
+                self.paths.remove(id.index, id.generation);
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! Serving a path: the only place from which push, pop and timeout are called, by whichever thread holds the path. What
+//! the verbs leave in the outbox is carried on from here: up to the anchor or the protocols above a trunk, down to the
+//! device's edge, and questions to the protocols.
+
+use super::paths::{Cell, Tenant, Top, Work};
+use super::{Due, Instance, Shepherd, World, lock};
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use xylem_core::drop::linker;
+use xylem_core::{Answer, Batch, Control, End, Handled, Instant, Message, Outbox, PathId, Question};
+
+/// A path that has been found, and the leaf a message came in by.
+pub(super) struct Ticket {
+    pub id: PathId,
+    pub leaf: u8,
+    pub cell: Arc<Cell>,
+}
+
+/// Paths that wait for a neighbour's link address.
+#[derive(Debug, Default)]
+pub(super) struct Waiters {
+    by_address: BTreeMap<IpAddr, Vec<PathId>>,
+    count: usize,
+}
+
+/// The most paths that are remembered as waiting; others ask again by themselves.
+const WAITERS_MAX: usize = 16_384;
+/// How often one step may be followed by another that was due at once.
+const AT_ONCE_MAX: usize = 64;
+
+impl Waiters {
+    fn add(&mut self, address: IpAddr, id: PathId) {
+        let waiting = self.by_address.entry(address).or_default();
+        if !waiting.contains(&id) && self.count < WAITERS_MAX {
+            waiting.push(id);
+            self.count += 1;
+        }
+    }
+
+    fn take(&mut self, address: IpAddr) -> Vec<PathId> {
+        let waiting = self.by_address.remove(&address).unwrap_or_default();
+        self.count -= waiting.len();
+        waiting
+    }
+}
+
+impl Instance {
+    /// Does `work` for a path, or leaves it to whoever holds the path.
+    pub(super) fn serve<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, id: PathId, work: Work) {
+        let Some(cell) = self.paths.find(id.index, id.generation) else {
+            if matches!(work, Work::Arrive(_) | Work::Push(_)) {
+                self.dropped(&linker::NO_PATH);
+            }
+            return;
+        };
+        if let Some(mut guard) = cell.inbox_is_empty().then(|| cell.try_lock()).flatten() {
+            if let Some(tenant) = guard.as_mut() {
+                self.step(world, shepherd, &cell, tenant, work);
+            }
+            drop(guard);
+        } else if cell.put(work).is_err() {
+            self.dropped(&linker::INBOX_FULL);
+        }
+        self.empty_inbox(world, shepherd, &cell);
+    }
+
+    /// Pops a batch into a path, or leaves it to whoever holds the path.
+    pub(super) fn arrive<W: World + ?Sized>(
+        &self,
+        world: &W,
+        shepherd: &mut Shepherd,
+        ticket: Ticket,
+        batch: &mut Batch,
+    ) {
+        let cell = ticket.cell;
+        if let Some(mut guard) = cell.inbox_is_empty().then(|| cell.try_lock()).flatten() {
+            match guard.as_mut() {
+                Some(tenant) => {
+                    tenant.path.pop_batch(batch, &mut shepherd.out);
+                    self.settle(world, shepherd, &cell, tenant);
+                }
+                None => batch.drain().for_each(|_| self.dropped(&linker::NO_PATH)),
+            }
+            drop(guard);
+        } else {
+            for message in batch.drain() {
+                if cell.put(Work::Arrive(message)).is_err() {
+                    self.dropped(&linker::INBOX_FULL);
+                }
+            }
+        }
+        self.empty_inbox(world, shepherd, &cell);
+    }
+
+    /// Does what waits in a path's inbox, for as long as nobody else holds the path.
+    fn empty_inbox<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Arc<Cell>) {
+        loop {
+            let Some(mut guard) = cell.try_lock() else { return };
+            let Some(tenant) = guard.as_mut() else { return };
+            while let Some(work) = cell.take() {
+                self.step(world, shepherd, cell, tenant, work);
+            }
+            if tenant.finished {
+                let tenant = guard.take();
+                drop(guard);
+                return self.bury(shepherd, cell, tenant);
+            }
+            drop(guard);
+            if cell.left_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Work that came up for other paths meanwhile.
+    pub(super) fn settle_pending<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd) {
+        loop {
+            while let Some((id, work)) = shepherd.pending.pop_front() {
+                self.serve(world, shepherd, id, work);
+            }
+            self.close_idle_trunks(world, shepherd);
+            if shepherd.pending.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// One verb and all that follows from it.
+    pub(super) fn step<W: World + ?Sized>(
+        &self,
+        world: &W,
+        shepherd: &mut Shepherd,
+        cell: &Cell,
+        tenant: &mut Tenant,
+        work: Work,
+    ) {
+        let out = &mut shepherd.out;
+        match work {
+            Work::Arrive(message) => tenant.path.pop(message, out),
+            Work::Push(mut message) => {
+                if !tenant.path.push(&mut message, out) {
+                    self.dropped(&linker::REFUSED);
+                }
+            }
+            Work::Credit(bytes) => tenant.path.credit(bytes, out),
+            Work::Timeout(deadline) => {
+                tenant.armed.retain(|armed| *armed != deadline);
+                if tenant.path.deadline().is_some_and(|deadline| deadline <= out.now) {
+                    tenant.path.timeout(out);
+                }
+            }
+            Work::Control(mut control) => {
+                let handled = tenant.path.control(&mut control, out);
+                match (handled, control) {
+                    (Handled::Yes, Control::Question(_, Some(answer))) => out.tell(Control::Answer(answer)),
+                    (Handled::Yes, _) => {}
+                    (Handled::No, control) if control.travels_down() => out.advise(control),
+                    (Handled::No, control) => out.tell(control),
+                }
+            }
+            Work::Close => tenant.path.close(out),
+            Work::Look => {}
+        }
+        self.settle(world, shepherd, cell, tenant);
+    }
+
+    /// Carries on what is in the outbox until nothing is, and sees to the path's deadline.
+    fn settle<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Cell, tenant: &mut Tenant) {
+        for round in 0.. {
+            while !shepherd.out.is_untouched() {
+                self.carry(world, shepherd, cell, tenant);
+            }
+            let levels = shepherd.out.take_levels();
+            let _consumed_by_the_device = shepherd.out.take_credit();
+            if levels.finished {
+                tenant.finished = true;
+                tenant.linger = shepherd.out.take_linger();
+                return;
+            }
+            let due = tenant.path.deadline().is_some_and(|deadline| deadline <= shepherd.out.now);
+            if !due || round == AT_ONCE_MAX {
+                break;
+            }
+            tenant.path.timeout(&mut shepherd.out);
+        }
+        self.arm_path(world, cell.id, tenant);
+        if let Top::Anchor(anchor) = &tenant.top {
+            let room = tenant.path.room();
+            if room != tenant.room {
+                tenant.room = room;
+                anchor.room(room);
+            }
+        }
+    }
+
+    /// Empties the outbox once.
+    fn carry<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Cell, tenant: &mut Tenant) {
+        for reason in shepherd.out.drain_dropped() {
+            self.dropped(reason);
+        }
+        self.carry_up(world, shepherd, tenant);
+        for message in shepherd.out.drain_down() {
+            match tenant.path.leaves[usize::from(message.attributes.branch)].end {
+                End::Device(device) => self.emit(world, device, message, &tenant.path),
+                End::Trunk(trunk) => shepherd.pending.push_back((trunk, Work::Push(message))),
+            }
+        }
+        let advice: SmallVec<[Control; 4]> = shepherd.out.drain_advice().collect();
+        for control in advice {
+            self.ask(world, shepherd, cell, tenant, control);
+        }
+        assert!(shepherd.out.drain_replies().next().is_none(), "a session replied: only protocols do");
+    }
+
+    fn carry_up<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, tenant: &mut Tenant) {
+        match &tenant.top {
+            Top::Anchor(anchor) => {
+                shepherd.out.drain_up().for_each(|message| anchor.deliver(message));
+                shepherd.out.drain_told().for_each(|control| anchor.told(control));
+            }
+            Top::Node(node) => {
+                let (node, participants) = (*node, tenant.path.participants.clone());
+                let messages: Vec<Message> = shepherd.out.drain_up().collect();
+                shepherd.out.drain_told().for_each(drop);
+                for mut message in messages {
+                    let who = participants.clone();
+                    if let Some(ticket) = self.climb_from_trunk(world, shepherd, node, who, &mut message) {
+                        message.attributes.branch = ticket.leaf;
+                        shepherd.pending.push_back((ticket.id, Work::Arrive(message)));
+                    }
+                }
+            }
+            Top::Nobody => {
+                shepherd.out.drain_up().for_each(drop);
+                shepherd.out.drain_told().for_each(drop);
+            }
+        }
+    }
+
+    /// A control that no session of the path handled goes to the protocols; an answer comes straight back.
+    fn ask<W: World + ?Sized>(
+        &self,
+        world: &W,
+        shepherd: &mut Shepherd,
+        cell: &Cell,
+        tenant: &mut Tenant,
+        mut control: Control,
+    ) {
+        if let Control::Question(Question::Neighbour(address), _) = &control {
+            lock(&self.waiters).add(*address, cell.id);
+        }
+        self.offer(world, shepherd, None, &mut control);
+        if let Control::Question(_, Some(answer)) = control {
+            let mut answer = Control::Answer(answer);
+            if tenant.path.control(&mut answer, &mut shepherd.out) == Handled::No {
+                shepherd.out.tell(answer);
+            }
+        }
+    }
+
+    /// Offers a control to the protocols (but for the one it comes from) until one has dealt with it.
+    fn offer<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, from: Option<u8>, control: &mut Control) {
+        for node in (0..self.nodes.len() as u8).filter(|node| Some(*node) != from) {
+            let Some(protocol) = &self.nodes[usize::from(node)].protocol else { continue };
+            let handled = self.node_verb(world, shepherd, node, |out| protocol.control(control, out));
+            self.arm_node(world, node);
+            if handled == Handled::Yes {
+                return;
+            }
+        }
+    }
+
+    /// Runs a verb of a node's protocol with its own random stream, and carries on what it left.
+    pub(super) fn node_verb<W: World + ?Sized, R>(
+        &self,
+        world: &W,
+        shepherd: &mut Shepherd,
+        node: u8,
+        verb: impl FnOnce(&mut Outbox) -> R,
+    ) -> R {
+        let (out, random) = (&mut shepherd.node_out, &mut shepherd.randoms[usize::from(node)]);
+        std::mem::swap(&mut out.random, random);
+        out.begin(usize::MAX);
+        let result = verb(out);
+        std::mem::swap(&mut out.random, random);
+        if !out.is_untouched() {
+            self.carry_node(world, shepherd, node);
+        }
+        result
+    }
+
+    fn carry_node<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, node: u8) {
+        let out = &mut shepherd.node_out;
+        out.drain_dropped().for_each(|reason| self.dropped(reason));
+        assert!(out.drain_down().next().is_none(), "a protocol pushed without a path: it replies instead");
+        assert!(out.drain_up().next().is_none(), "a protocol raised without a path: it puts into the view instead");
+        let replies: SmallVec<[_; 2]> = out.drain_replies().collect();
+        let told: SmallVec<[Control; 2]> = out.drain_told().collect();
+        let advice: SmallVec<[Control; 2]> = out.drain_advice().collect();
+        for reply in replies {
+            self.send_reply(world, shepherd, node, reply);
+        }
+        for control in told {
+            if let Control::Answer(Answer::Neighbour { address, .. }) = &control {
+                for id in lock(&self.waiters).take(*address) {
+                    shepherd.pending.push_back((id, Work::Control(control.clone())));
+                }
+            }
+        }
+        for mut control in advice {
+            self.offer(world, shepherd, Some(node), &mut control);
+        }
+        self.arm_node(world, node);
+    }
+
+    /// Puts a path's next deadline on the wheel, unless an earlier one stands there already.
+    fn arm_path<W: World + ?Sized>(&self, world: &W, id: PathId, tenant: &mut Tenant) {
+        let Some(deadline) = tenant.path.deadline() else { return };
+        if tenant.armed.last().is_some_and(|armed| *armed <= deadline) {
+            return;
+        }
+        tenant.armed.push(deadline);
+        self.arm(world, deadline, Due::Path(id));
+    }
+
+    /// Puts a protocol's next deadline on the wheel, unless an earlier one stands there already.
+    pub(super) fn arm_node<W: World + ?Sized>(&self, world: &W, node: u8) {
+        let Some(deadline) = self.nodes[usize::from(node)].protocol.as_ref().and_then(|it| it.deadline()) else {
+            return;
+        };
+        let armed = &mut lock(&self.node_armed)[usize::from(node)];
+        if armed.is_none_or(|armed| deadline < armed) {
+            *armed = Some(deadline);
+            self.arm(world, deadline, Due::Node(node));
+        }
+    }
+
+    fn arm<W: World + ?Sized>(&self, world: &W, deadline: Instant, due: Due) {
+        lock(&self.wheel).insert(deadline, due);
+        if deadline.as_nanos() < self.asleep_until.load(Ordering::SeqCst) {
+            world.nudge();
+        }
+    }
+
+    /// The path is finished: its keys are freed, what lingers goes to its protocol, and its anchor is told.
+    fn bury(&self, shepherd: &mut Shepherd, cell: &Cell, tenant: Option<Tenant>) {
+        let Some(tenant) = tenant else { return };
+        self.paths.remove(cell.id.index, cell.id.generation);
+        while cell.take().is_some() {}
+        self.counters.gone.fetch_add(1, Ordering::Relaxed);
+        let Tenant { path, top, linger, .. } = tenant;
+        drop(path);
+        if let Some(entry) = linger {
+            let protocols = self.nodes.iter().filter_map(|node| node.protocol.as_ref());
+            let taken = protocols.into_iter().any(|it| it.linger(&entry, shepherd.out.now) == Handled::Yes);
+            assert!(taken, "no protocol took what one of its sessions left behind");
+        }
+        if let Top::Anchor(anchor) = top {
+            anchor.gone();
+        }
+    }
+}

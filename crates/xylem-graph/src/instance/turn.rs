@@ -1,0 +1,100 @@
+//! The turn: one round of everything an instance has to do. Real hosts and the simulator call the same one, so even the
+//! order of the event loop is what the simulator tests.
+
+use super::serve::Ticket;
+use super::{Due, Instance, Shepherd, Work, World, lock};
+use std::sync::atomic::Ordering;
+use xylem_core::{Batch, Instant};
+
+/// When the next turn is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// At once: there was more than one turn does.
+    Now,
+    /// At this time, or when a frame arrives.
+    At(Instant),
+    /// When a frame arrives.
+    Never,
+}
+
+impl Instance {
+    /// Receives a batch, brings each frame to its path, expires what is due, and says when to come again.
+    pub fn turn<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd) -> Wake {
+        shepherd.at(world.now());
+        let received = self.receive(world, shepherd);
+        let expired = self.expire(world, shepherd);
+        self.start(world, shepherd);
+        if received == Batch::LIMIT || expired == EXPIRE_LIMIT { Wake::Now } else { self.wake() }
+    }
+
+    /// When the next turn is wanted; remembered, so that an earlier deadline nudges the sleeper.
+    pub fn wake(&self) -> Wake {
+        let next = lock(&self.wheel).next();
+        self.asleep_until.store(next.map_or(u64::MAX, Instant::as_nanos), Ordering::SeqCst);
+        next.map_or(Wake::Never, Wake::At)
+    }
+
+    /// One batch of frames, in order; neighbours of the same path go up together.
+    fn receive<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd) -> usize {
+        let mut arrivals = std::mem::take(&mut shepherd.arrivals);
+        world.receive(&mut arrivals, Batch::LIMIT);
+        let count = arrivals.len();
+        self.counters.frames_in.fetch_add(count as u64, Ordering::Relaxed);
+        let mut batch = std::mem::take(&mut shepherd.batch);
+        let mut path: Option<Ticket> = None;
+        for (device, mut frame) in arrivals.drain(..) {
+            frame.attributes.arrived = shepherd.out.now;
+            let found = self.climb_from_device(world, shepherd, device, &mut frame);
+            if let Some(current) = path.take_if(|current| found.as_ref().is_none_or(|found| found.id != current.id)) {
+                self.arrive(world, shepherd, current, &mut batch);
+            }
+            if let Some(ticket) = found {
+                frame.attributes.branch = ticket.leaf;
+                batch.add(frame);
+                path = Some(ticket);
+            }
+        }
+        if let Some(current) = path {
+            self.arrive(world, shepherd, current, &mut batch);
+        }
+        shepherd.arrivals = arrivals;
+        shepherd.batch = batch;
+        self.settle_pending(world, shepherd);
+        count
+    }
+
+    /// What is due, up to a limit.
+    fn expire<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd) -> usize {
+        for count in 0..EXPIRE_LIMIT {
+            let Some((deadline, due)) = lock(&self.wheel).expire(shepherd.out.now) else { return count };
+            match due {
+                Due::Path(id) => self.serve(world, shepherd, id, Work::Timeout(deadline)),
+                Due::Node(node) => {
+                    lock(&self.node_armed)[usize::from(node)] = None;
+                    self.node_timeout(world, shepherd, node);
+                }
+            }
+            self.settle_pending(world, shepherd);
+        }
+        EXPIRE_LIMIT
+    }
+
+    /// Gives every protocol its first look at the time.
+    fn start<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd) {
+        if self.counters.started.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        for node in 0..self.nodes.len() as u8 {
+            self.node_timeout(world, shepherd, node);
+        }
+        self.settle_pending(world, shepherd);
+    }
+
+    fn node_timeout<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, node: u8) {
+        let Some(protocol) = self.nodes[usize::from(node)].protocol.clone() else { return };
+        self.node_verb(world, shepherd, node, |out| protocol.timeout(out));
+    }
+}
+
+/// The most deadlines one turn serves.
+const EXPIRE_LIMIT: usize = 256;
