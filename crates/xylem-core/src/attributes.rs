@@ -76,9 +76,11 @@ pub struct Attributes {
     pub participants: Option<(Endpoint, Endpoint)>,
     /// Which of its caller's activities it belongs to.
     pub activity: u32,
+    /// Set by the session on top of a trunk: the number of the protocol above that the message is for.
+    pub upper: u32,
     /// A lower layer fills this for its sender and only that layer reads it.
     pub slot: [u8; 16],
 }
 
 const _: () =
-    assert!(size_of::<Attributes>() <= 112, "the attribute block is copied with every message: keep it small");
+    assert!(size_of::<Attributes>() <= 128, "the attribute block is copied with every message: keep it small");

@@ -39,6 +39,8 @@ pub mod linker {
     pub static NO_PATH: DropReason = DropReason::new("linker", "the path has gone");
     /// The path's inbox was full.
     pub static INBOX_FULL: DropReason = DropReason::new("linker", "the path's inbox is full");
+    /// The path had no room for what was pushed without asking.
+    pub static REFUSED: DropReason = DropReason::new("linker", "the path had no room");
     /// The device took no more.
     pub static DEVICE_FULL: DropReason = DropReason::new("linker", "the device took no more");
     /// A reply found no way down.

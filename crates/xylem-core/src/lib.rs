@@ -39,10 +39,12 @@ pub use drop::{DropReason, Drops};
 pub use map::{BindError, Keyed, Map};
 pub use message::{HEADROOM, Message, Slice};
 pub use neighbours::{Neighbour, Neighbours};
-pub use opening::{Binding, EnableError, EnableLinker, Enabling, Linker, OpenError, Opened, Opening};
+pub use opening::{
+    Binding, EnableError, EnableLinker, EnableWish, Enabled, Enabling, Linker, OpenError, Opened, Opening,
+};
 pub use outbox::{Levels, Outbox, Reply};
 pub use participants::{Part, Participants, Side};
-pub use path::{EnableId, Leaf, Path, PathId};
+pub use path::{EnableId, End, HEIGHT_MAX, Leaf, Path, PathId};
 pub use pool::{Buffer, Pool, SharedBuffer};
 pub use protocol::{Demux, Protocol};
 pub use random::Random;

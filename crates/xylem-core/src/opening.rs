@@ -132,8 +132,14 @@ pub struct Opened {
 
 /// What the linker does for a protocol that opens.
 pub trait Linker {
-    /// Opens lower number `lower` of the protocol at hand.
-    fn open_below(&mut self, lower: usize, participants: Participants) -> Result<Opened, OpenError>;
+    /// Opens lower number `lower` of the protocol at hand, going on from `record` if there is one.
+    fn open_below(
+        &mut self,
+        lower: usize,
+        participants: Participants,
+        random: &mut Random,
+        record: Option<&mut Record>,
+    ) -> Result<Opened, OpenError>;
 }
 
 /// One protocol's part in making a path.
@@ -187,7 +193,8 @@ impl<'a> Opening<'a> {
 
     /// Opens lower number `lower`. The second one opened becomes branch 1, and so on.
     pub fn branch(&mut self, lower: usize) -> Result<Facts, OpenError> {
-        let mut opened = self.linker.open_below(lower, self.participants.clone())?;
+        let record = self.record.as_deref_mut();
+        let mut opened = self.linker.open_below(lower, self.participants.clone(), self.random, record)?;
         let facts = opened.facts.take().expect("what opens says what it offers");
         self.opened.participants = std::mem::take(&mut opened.participants);
         self.below.push(opened);
@@ -254,22 +261,42 @@ impl<'a> Opening<'a> {
     }
 }
 
+/// What is wanted of an enable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EnableWish {
+    /// Who may be on both ends; parts may be missing.
+    pub participants: Participants,
+    /// Whether messages shall be delivered without paths.
+    pub wild: bool,
+    /// How many half-open connections, and how many open ones not yet accepted, it may have.
+    pub backlog: usize,
+    /// Several enables may share the key (groups).
+    pub shared: bool,
+}
+
+/// What an enable has got.
+pub struct Enabled {
+    /// The participants with the parts that were chosen (a free port).
+    pub participants: Participants,
+    /// The keys its protocols hold for it.
+    pub bindings: SmallVec<[Binding; 2]>,
+}
+
 /// What the linker does for a protocol that is enabled.
 pub trait EnableLinker {
     /// Enables lower number `lower` of the protocol at hand.
-    fn enable_below(&mut self, lower: usize, participants: Participants)
-    -> Result<SmallVec<[Binding; 2]>, EnableError>;
+    fn enable_below(&mut self, lower: usize, wish: EnableWish, random: &mut Random) -> Result<Enabled, EnableError>;
 }
 
 /// One protocol's part in making an enable.
 pub struct Enabling<'a> {
     /// The enable being made.
     pub id: EnableId,
-    /// Who may be on both ends; parts may be missing.
+    /// Who may be on both ends; parts may be missing, and a protocol that chooses one writes it here.
     pub participants: Participants,
     /// Whether messages shall be delivered without paths.
     pub wild: bool,
-    /// How many half-open connections and open ones not yet accepted it may have.
+    /// How many half-open connections, and how many open ones not yet accepted, it may have.
     pub backlog: usize,
     /// Several enables may share the key (groups).
     pub shared: bool,
@@ -283,26 +310,25 @@ impl<'a> Enabling<'a> {
     /// An enable to be made.
     pub fn new(
         id: EnableId,
-        participants: Participants,
+        wish: EnableWish,
         random: &'a mut Random,
         linker: &'a mut dyn EnableLinker,
     ) -> Enabling<'a> {
-        Enabling {
-            id,
-            participants,
-            wild: false,
-            backlog: 128,
-            shared: false,
-            random,
-            linker,
-            bindings: SmallVec::new(),
-        }
+        let EnableWish { participants, wild, backlog, shared } = wish;
+        Enabling { id, participants, wild, backlog, shared, random, linker, bindings: SmallVec::new() }
     }
 
-    /// Passes the enable on to lower number `lower`.
+    /// Passes the enable on to lower number `lower`, and takes over what was chosen there.
     pub fn below(&mut self, lower: usize) -> Result<(), EnableError> {
-        let mut bindings = self.linker.enable_below(lower, self.participants.clone())?;
-        self.bindings.append(&mut bindings);
+        let wish = EnableWish {
+            participants: self.participants.clone(),
+            wild: self.wild,
+            backlog: self.backlog,
+            shared: self.shared,
+        };
+        let mut enabled = self.linker.enable_below(lower, wish, self.random)?;
+        self.participants = enabled.participants;
+        self.bindings.append(&mut enabled.bindings);
         Ok(())
     }
 
@@ -311,9 +337,9 @@ impl<'a> Enabling<'a> {
         self.bindings.push(binding);
     }
 
-    /// For the linker: the keys held.
-    pub fn finish(self) -> SmallVec<[Binding; 2]> {
-        self.bindings
+    /// For the linker: what it has got.
+    pub fn finish(self) -> Enabled {
+        Enabled { participants: self.participants, bindings: self.bindings }
     }
 }
 

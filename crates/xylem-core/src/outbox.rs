@@ -247,6 +247,17 @@ impl Outbox {
         self.linger.take()
     }
 
+    /// Whether no verb has touched it since it was emptied: cheaper than, and at most as often true as,
+    /// [`is_empty`](Outbox::is_empty).
+    pub fn is_untouched(&self) -> bool {
+        self.down.is_empty()
+            && self.up.is_empty()
+            && self.told.is_empty()
+            && self.advice.is_empty()
+            && self.replies.is_empty()
+            && self.dropped.is_empty()
+    }
+
     /// Whether nothing at all is left in it.
     pub fn is_empty(&self) -> bool {
         self.down.iter().all(Option::is_none)
@@ -271,7 +282,7 @@ impl Outbox {
     }
 
     /// A verb begins, over `room` bytes below.
-    pub(crate) fn begin(&mut self, room: usize) {
+    pub fn begin(&mut self, room: usize) {
         self.pushed_by_verb = 0;
         self.raised_by_verb = 0;
         self.room = room;

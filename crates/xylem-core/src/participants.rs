@@ -26,7 +26,7 @@ pub enum Part {
 pub const PARTS_MAX: usize = 6;
 
 /// One side: the part of the topmost protocol lies last and is popped first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Side(ArrayVec<Part, PARTS_MAX>);
 
 impl Side {
@@ -120,7 +120,7 @@ impl<const N: usize> From<[Part; N]> for Side {
 }
 
 /// Both sides of a conversation. A passive open may leave parts out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Participants {
     /// This end.
     pub local: Side,

@@ -12,6 +12,7 @@ use crate::record::Record;
 use crate::session::{Piece, Session, Verdict};
 use crate::stack::Chain;
 use crate::time::Instant;
+use arrayvec::ArrayVec;
 use smallvec::SmallVec;
 
 /// Names a path of an instance. A stale name finds nothing: the generation differs.
@@ -32,12 +33,25 @@ pub struct EnableId {
     pub generation: u32,
 }
 
-/// Where a path ends below.
+/// The most nodes of a graph one above the other.
+pub const HEIGHT_MAX: usize = 12;
+
+/// Where a path ends below, and the way up from there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leaf {
+    /// What it ends at.
+    pub end: End,
+    /// The nodes of the graph from the end upward, as far as they belong to this leaf alone: a message that has climbed
+    /// them came in by this leaf.
+    pub way: ArrayVec<u8, HEIGHT_MAX>,
+}
+
+/// What a path ends at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaf {
-    /// At this device of the instance.
+pub enum End {
+    /// A device of the instance.
     Device(u16),
-    /// On another path.
+    /// Another path.
     Trunk(PathId),
 }
 
@@ -69,10 +83,10 @@ impl Path {
     }
 
     /// A path of one session, perhaps a fused one.
-    pub fn of(session: impl Session + 'static, leaf: Leaf, random: Random) -> Path {
+    pub fn of(session: impl Session + 'static, end: End, random: Random) -> Path {
         Path {
             session: Box::new(session),
-            leaves: SmallVec::from_slice(&[leaf]),
+            leaves: SmallVec::from_buf([Leaf { end, way: ArrayVec::new() }]),
             participants: Participants::default(),
             random,
             bindings: SmallVec::new(),
@@ -127,6 +141,11 @@ impl Path {
     /// The application has consumed `bytes` of what was raised.
     pub fn credit(&mut self, bytes: usize, out: &mut Outbox) {
         self.verb(out, |session, out| session.credit(bytes, out));
+    }
+
+    /// Which leaf a message came in by, having climbed `way` from device or trunk.
+    pub fn leaf_of(&self, way: &[u8]) -> Option<u8> {
+        self.leaves.iter().position(|leaf| way.starts_with(&leaf.way)).map(|index| index as u8)
     }
 
     /// When `timeout` wants to be called next.

@@ -1,0 +1,60 @@
+//! Graph files: reading, checking, printing and drawing them, before anything runs.
+//!
+//! [`parse`] turns a text into a [`Graph`], [`check`](check()) judges it by the [`Descriptions`] of a program's protocols, `Display`
+//! prints it back and [`draw`](draw()) shows it. All of it is pure: text and data in, values out; the instance is built elsewhere
+//! from a graph that passed.
+//!
+//! A line is one of these; `#` starts a comment, options may go on over several lines, and `auto` or a device's name stands
+//! for a device:
+//!
+//! ```text
+//! name = protocol over lower, lower { option = value, option = value }
+//! protocol over lower
+//! place app : name name
+//! demux = layered
+//! data = layered
+//! device = auto
+//! ```
+
+mod check;
+mod choice;
+mod combination;
+mod description;
+mod draw;
+mod graph;
+mod name;
+mod nearest;
+mod option;
+mod parse;
+mod print;
+mod problem;
+mod settings;
+mod token;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::check;
+pub use choice::{Data, Demux, Device, DeviceName, Placement, is_reserved};
+pub use combination::{Combination, Combinations, Status, combination, combinations};
+pub use description::{Description, Descriptions, Kind, Number, Numbered, On, Provides, Role, Slot, Space, Uppers};
+pub use draw::{COLUMNS_MAX, draw};
+pub use graph::{Graph, LOWERS_MAX, Located, Lower, NODES_MAX, Node, OPTIONS_MAX, Place, Setting};
+pub use name::{NAME_BYTES_MAX, Name, NameError};
+pub use option::{DefaultValue, Misfit, OptionDescription, OptionKind, Presence};
+pub use parse::{TEXT_BYTES_MAX, parse};
+pub use problem::{PROBLEMS_MAX, Position, Problem, report};
+pub use settings::Settings;
+pub use value::{VALUE_BYTES_MAX, Value};
+
+/// Reads a graph file and checks it: what a program does before it builds an instance.
+///
+/// # Errors
+///
+/// All problems of the first step that finds any: of the text, or of the graph that the text says.
+pub fn load(text: &str, descriptions: &dyn Descriptions) -> Result<Graph, Vec<Problem>> {
+    let graph = parse(text)?;
+    let problems = check(&graph, descriptions);
+    if problems.is_empty() { Ok(graph) } else { Err(problems) }
+}

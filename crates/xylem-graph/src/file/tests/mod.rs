@@ -1,0 +1,26 @@
+//! Tests of the graph file as a whole: texts in, graphs, problems, texts and drawings out.
+
+mod descriptions;
+mod drawings;
+mod files;
+mod law;
+mod misfits;
+mod mistakes;
+mod rubbish;
+mod strategies;
+
+use super::*;
+
+/// What is wrong with a text, one line each: of the text itself, else of its graph.
+fn problems(text: &str) -> Vec<String> {
+    match load(text, &descriptions::catalogue()) {
+        Ok(_) => Vec::new(),
+        Err(problems) => problems.iter().map(|problem| problem.to_string()).collect(),
+    }
+}
+
+/// Asserts that these and no other problems are said about a text.
+#[track_caller]
+fn says(text: &str, expected: &[&str]) {
+    assert_eq!(problems(text), expected, "about\n{text}");
+}
