@@ -170,10 +170,10 @@ impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
             }
         }
         for slot in out.told_since(mark) {
-            if let Some(mut control) = out.take_told(slot) {
-                if self.upper_verb(out, |upper, out| upper.control(&mut control, out)) == Handled::No {
-                    out.pass_told(control);
-                }
+            if let Some(mut control) = out.take_told(slot)
+                && self.upper_verb(out, |upper, out| upper.control(&mut control, out)) == Handled::No
+            {
+                out.pass_told(control);
             }
         }
         if lower.writable {

@@ -21,9 +21,9 @@ impl Content {
     /// Eight bytes at a time come from one multiplication; neighbouring words share no pattern a shifted or repeated
     /// stream could match.
     fn byte(self, at: u64) -> u8 {
-        let word = (at / 8 ^ self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let word = (word ^ word >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (word >> (at % 8 * 8)) as u8
+        let word = ((at / 8) ^ self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let word = (word ^ (word >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (word >> ((at % 8) * 8)) as u8
     }
 }
 

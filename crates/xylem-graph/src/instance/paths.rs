@@ -98,22 +98,23 @@ impl Cell {
         self.waiting.load(Ordering::SeqCst) == 0
     }
 
-    /// Puts work into the inbox; gives a message back if there is no room for it. Credit adds up; what is not a message
-    /// always fits, since each application thread waits for its own.
-    pub fn put(&self, work: Work) -> Result<(), Work> {
+    /// Puts work into the inbox; `false` if it is a message or a control and there is no room for it. Credit adds up, and a
+    /// close always fits.
+    #[must_use]
+    pub fn put(&self, work: Work) -> bool {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Work::Credit(more), Some(Work::Credit(sum))) = (&work, inbox.back_mut()) {
             *sum += more;
-            return Ok(());
+            return true;
         }
         if inbox.len() >= INBOX_MAX && matches!(work, Work::Arrive(_) | Work::Push(_) | Work::Control(_)) {
-            return Err(work);
+            return false;
         }
         inbox.push_back(work);
         self.waiting.store(inbox.len(), Ordering::SeqCst);
         // Pairs with the fence in `left_empty`: either the holder sees this work, or we find the lock free.
         fence(Ordering::SeqCst);
-        Ok(())
+        true
     }
 
     pub fn take(&self) -> Option<Work> {

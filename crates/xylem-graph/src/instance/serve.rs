@@ -61,7 +61,7 @@ impl Instance {
                 self.step(world, shepherd, &cell, tenant, work);
             }
             drop(guard);
-        } else if cell.put(work).is_err() {
+        } else if !cell.put(work) {
             self.dropped(&linker::INBOX_FULL);
         }
         self.empty_inbox(world, shepherd, &cell);
@@ -87,7 +87,7 @@ impl Instance {
             drop(guard);
         } else {
             for message in batch.drain() {
-                if cell.put(Work::Arrive(message)).is_err() {
+                if !cell.put(Work::Arrive(message)) {
                     self.dropped(&linker::INBOX_FULL);
                 }
             }
