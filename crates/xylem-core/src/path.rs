@@ -143,11 +143,6 @@ impl Path {
         self.verb(out, |session, out| session.credit(bytes, out));
     }
 
-    /// Which leaf a message came in by, having climbed `way` from device or trunk.
-    pub fn leaf_of(&self, way: &[u8]) -> Option<u8> {
-        self.leaves.iter().position(|leaf| way.starts_with(&leaf.way)).map(|index| index as u8)
-    }
-
     /// When `timeout` wants to be called next.
     pub fn deadline(&self) -> Option<Instant> {
         self.session.deadline()

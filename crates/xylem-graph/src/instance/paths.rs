@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
-use xylem_core::{Anchor, Batch, Control, Instant, Leaf, Message, Path, PathId};
+use xylem_core::{Anchor, Batch, Control, Instant, Leaf, Message, Path, PathId, Setting};
 
 /// What can be asked of a path.
 #[derive(Debug)]
@@ -46,6 +46,10 @@ pub(crate) struct Tenant {
     pub armed: SmallVec<[Instant; 2]>,
     /// The room last told to the anchor.
     pub room: usize,
+    /// The most room it ever had: a message that exceeds it will never fit.
+    pub room_most: usize,
+    /// What the application asked for behind a push that found no room, in order.
+    pub held: VecDeque<Work>,
     /// It has said that it is finished.
     pub finished: bool,
     /// What it leaves with its protocol when it goes.
@@ -61,12 +65,34 @@ pub(crate) struct Cell {
     waiting: AtomicUsize,
 }
 
-/// The most messages that wait in one path's inbox.
+/// The most arrived messages that wait in one path's inbox.
 pub const INBOX_MAX: usize = 4 * Batch::LIMIT;
 
 impl Tenant {
     pub fn new(path: Path, top: Top) -> Tenant {
-        Tenant { path, top, armed: SmallVec::new(), room: 0, finished: false, linger: None }
+        let (armed, held) = (SmallVec::new(), VecDeque::new());
+        Tenant { path, top, armed, room: 0, room_most: 0, held, finished: false, linger: None }
+    }
+
+    /// Whether `work` has to wait for room, or behind work that does. The anchor hears of room between steps, so what it
+    /// pushes meanwhile may find less: such a push is late, not wrong, and what follows it stays behind it.
+    pub fn must_wait(&self, work: &Work) -> bool {
+        match work {
+            Work::Push(message) => {
+                let waits = !self.held.is_empty() || message.len() > self.path.room();
+                waits && message.len() <= self.room_most
+            }
+            Work::Close | Work::Control(Control::Set(Setting::SendClosed)) => !self.held.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// The next work that waited for room and has it now.
+    pub fn released(&mut self) -> Option<Work> {
+        match self.held.front()? {
+            Work::Push(message) if message.len() > self.path.room() => None,
+            _ => self.held.pop_front(),
+        }
     }
 }
 
@@ -107,7 +133,7 @@ impl Cell {
             *sum += more;
             return true;
         }
-        if inbox.len() >= INBOX_MAX && matches!(work, Work::Arrive(_) | Work::Push(_) | Work::Control(_)) {
+        if inbox.len() >= INBOX_MAX && matches!(work, Work::Arrive(_)) {
             return false;
         }
         inbox.push_back(work);

@@ -50,6 +50,11 @@ impl Instance {
         }
         let id = self.open_kept(shepherd, &key)?;
         let mut kept = lock(&self.kept);
+        if let Some(other) = kept.by_key.get(&key) {
+            // Another shepherd was faster.
+            shepherd.pending.push_back((id, Work::Close));
+            return Ok(*other);
+        }
         if kept.order.len() >= KEPT_PATHS_MAX
             && let Some(oldest) = kept.order.pop_front()
             && let Some(old) = kept.by_key.remove(&oldest)

@@ -62,6 +62,13 @@ impl Instance {
         Ok(id)
     }
 
+    /// Who converses on a path, the parts that its protocols chose (a free port, the local host) included; `None` if it
+    /// has gone.
+    pub fn participants(&self, id: PathId) -> Option<Participants> {
+        let cell = self.paths.find(id.index, id.generation)?;
+        cell.lock().as_ref().map(|tenant| tenant.path.participants.clone())
+    }
+
     /// Asks something of a path; a path that has gone hears nothing.
     pub fn request<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, id: PathId, work: Work) {
         shepherd.at(world.now());

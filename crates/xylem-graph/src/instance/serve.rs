@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use xylem_core::drop::linker;
-use xylem_core::{Answer, Batch, Control, End, Handled, Instant, Message, Outbox, PathId, Question};
+use xylem_core::{Answer, Batch, Control, End, Handled, Instant, Message, Outbox, PathId, Question, Setting};
 
 /// A path that has been found, and the leaf a message came in by.
 pub(super) struct Ticket {
@@ -137,7 +137,16 @@ impl Instance {
         tenant: &mut Tenant,
         work: Work,
     ) {
-        let out = &mut shepherd.out;
+        if tenant.must_wait(&work) {
+            tenant.held.push_back(work);
+            return;
+        }
+        self.act(&mut shepherd.out, tenant, work);
+        self.settle(world, shepherd, cell, tenant);
+    }
+
+    /// One verb.
+    fn act(&self, out: &mut Outbox, tenant: &mut Tenant, work: Work) {
         match work {
             Work::Arrive(message) => tenant.path.pop(message, out),
             Work::Push(mut message) => {
@@ -153,6 +162,9 @@ impl Instance {
                 }
             }
             Work::Control(mut control) => {
+                if control == Control::Set(Setting::Abort) {
+                    tenant.held.clear();
+                }
                 let handled = tenant.path.control(&mut control, out);
                 match (handled, control) {
                     (Handled::Yes, Control::Question(_, Some(answer))) => out.tell(Control::Answer(answer)),
@@ -164,12 +176,12 @@ impl Instance {
             Work::Close => tenant.path.close(out),
             Work::Look => {}
         }
-        self.settle(world, shepherd, cell, tenant);
     }
 
     /// Carries on what is in the outbox until nothing is, and sees to the path's deadline.
     fn settle<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Cell, tenant: &mut Tenant) {
-        for round in 0.. {
+        let mut round = 0;
+        loop {
             while !shepherd.out.is_untouched() {
                 self.carry(world, shepherd, cell, tenant);
             }
@@ -180,17 +192,23 @@ impl Instance {
                 tenant.linger = shepherd.out.take_linger();
                 return;
             }
+            if let Some(work) = tenant.released() {
+                self.act(&mut shepherd.out, tenant, work);
+                continue;
+            }
             let due = tenant.path.deadline().is_some_and(|deadline| deadline <= shepherd.out.now);
             if !due || round == AT_ONCE_MAX {
                 break;
             }
             tenant.path.timeout(&mut shepherd.out);
+            round += 1;
         }
         self.arm_path(world, cell.id, tenant);
         if let Top::Anchor(anchor) = &tenant.top {
             let room = tenant.path.room();
             if room != tenant.room {
                 tenant.room = room;
+                tenant.room_most = tenant.room_most.max(room);
                 anchor.room(room);
             }
         }
@@ -339,8 +357,11 @@ impl Instance {
     }
 
     fn arm<W: World + ?Sized>(&self, world: &W, deadline: Instant, due: Due) {
-        lock(&self.wheel).insert(deadline, due);
-        if deadline.as_nanos() < self.asleep_until.load(Ordering::SeqCst) {
+        let mut wheel = lock(&self.wheel);
+        wheel.insert(deadline, due);
+        let sleeps = deadline.as_nanos() < self.asleep_until.load(Ordering::SeqCst);
+        drop(wheel);
+        if sleeps {
             world.nudge();
         }
     }

@@ -29,8 +29,12 @@ impl Instance {
 
     /// When the next turn is wanted; remembered, so that an earlier deadline nudges the sleeper.
     pub fn wake(&self) -> Wake {
-        let next = lock(&self.wheel).next();
+        // Under the wheel's lock, as is the reading in `arm`: a deadline put in now either is seen here or nudges.
+        let wheel = lock(&self.wheel);
+        let next = wheel.next();
         self.asleep_until.store(next.map_or(u64::MAX, Instant::as_nanos), Ordering::SeqCst);
+        drop(wheel);
+        drop(wheel);
         next.map_or(Wake::Never, Wake::At)
     }
 
