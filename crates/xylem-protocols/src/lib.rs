@@ -8,7 +8,10 @@ pub mod ethernet;
 pub mod icmp;
 pub mod ipv4;
 pub mod tcp;
+pub mod toy;
 pub mod udp;
+pub mod vdrop;
+pub mod vsize;
 
 #[cfg(test)]
 mod testing;

@@ -9,8 +9,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use xylem_core::{
-    Answer, Control, Demux, EnableError, Enabling, Facts, Handled, Instant, Neighbours, OpenError, Opening, Outbox, Part,
-    Participants, Protocol, Question, View, drop::linker, time::earlier,
+    Answer, Control, Demux, EnableError, Enabling, Facts, Handled, Instant, Neighbours, OpenError, Opening, Outbox,
+    Part, Participants, Protocol, Question, View, drop::linker, time::earlier,
 };
 use xylem_wire::{ArpHeader, ArpOperation, EthernetAddress};
 
@@ -204,9 +204,13 @@ impl Protocol for ArpProtocol {
         self.receive(&packet, out)
     }
 
+    /// Answers questions about neighbours on our own page only: with several links each has an ARP, and whoever asks has
+    /// made the entry on its own link's page.
     fn control(&self, control: &mut Control, out: &mut Outbox) -> Handled {
         match control {
-            Control::Question(Question::Neighbour(IpAddr::V4(neighbour)), answer) => {
+            Control::Question(Question::Neighbour(IpAddr::V4(neighbour)), answer)
+                if self.neighbours.find(IpAddr::V4(*neighbour)).is_some() =>
+            {
                 *answer = self.ask(*neighbour, out);
                 Handled::Yes
             }

@@ -17,4 +17,4 @@ mod waiting;
 
 pub use drops::*;
 pub use protocol::{EthernetConfig, EthernetProtocol};
-pub use waiting::{ASKS_MAX, ASK_AGAIN, WAITING_MAX};
+pub use waiting::{ASK_AGAIN, ASKS_MAX, WAITING_MAX};

@@ -2,7 +2,7 @@
 //! (RFC 1122, section 3.2.1).
 
 use super::drops;
-use xylem_core::DropReason;
+use xylem_core::{DropReason, Message, View};
 use xylem_wire::{Header, Ipv4Header, Ipv4Options, Malformed, Sum};
 
 /// Bytes of a header without options.
@@ -11,8 +11,32 @@ pub(super) const FIXED: usize = Ipv4Header::LEN;
 /// The largest packet there is, in bytes.
 pub(super) const PACKET_MAX: usize = u16::MAX as usize;
 
+/// The header that a view stands at, its options in one piece with it.
+pub(super) fn in_view(view: &mut View<'_>) -> Result<Ipv4Header, &'static DropReason> {
+    match view.header::<Ipv4Header>() {
+        Err(Malformed::Length { got, .. }) if got > FIXED => {
+            view.bytes(got).map_or(Err(&drops::BAD_HEADER_LENGTH), parse)
+        }
+        other => other.map_err(reason),
+    }
+}
+
+/// The header in front of a message, its options in one piece with it.
+pub(super) fn in_front(message: &mut Message) -> Result<Ipv4Header, &'static DropReason> {
+    match message.header::<Ipv4Header>() {
+        Err(Malformed::Length { got, .. }) if got > FIXED => {
+            message.front(got).map_or(Err(&drops::BAD_HEADER_LENGTH), parse)
+        }
+        other => other.map_err(reason),
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<Ipv4Header, &'static DropReason> {
+    Ipv4Header::parse(bytes).map_err(reason)
+}
+
 /// Why bytes are no header.
-pub(super) fn reason(malformed: Malformed) -> &'static DropReason {
+fn reason(malformed: Malformed) -> &'static DropReason {
     match malformed {
         Malformed::Short { .. } => &drops::SHORT,
         Malformed::Value { .. } => &drops::BAD_VERSION,

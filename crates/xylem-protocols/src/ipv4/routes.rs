@@ -55,11 +55,8 @@ impl Routes {
             IpAddr::V4(address) => address,
             IpAddr::V6(_) => unreachable!("the set-up has been checked"),
         };
-        let connected = |(interface, at): (usize, &Interface)| Entry {
-            network: at.address.network(),
-            gateway: None,
-            interface,
-        };
+        let connected =
+            |(interface, at): (usize, &Interface)| Entry { network: at.address.network(), gateway: None, interface };
         let mut entries: Vec<Entry> = interfaces.iter().enumerate().map(connected).collect();
         for route in &config.routes {
             let interface = interface_towards(interfaces, route.gateway)?;
@@ -139,10 +136,8 @@ mod tests {
     }
 
     fn table() -> Routes {
-        let mut config = Ipv4Config::new(vec![
-            Interface::new(cidr("10.0.0.2/24"), 0),
-            Interface::new(cidr("192.168.1.1/16"), 1),
-        ]);
+        let mut config =
+            Ipv4Config::new(vec![Interface::new(cidr("10.0.0.2/24"), 0), Interface::new(cidr("192.168.1.1/16"), 1)]);
         config.gateway = Some(address("10.0.0.1"));
         config.routes = vec![
             Route { network: cidr("172.16.0.0/12"), gateway: address("192.168.0.9") },
