@@ -58,7 +58,7 @@ pub struct TcpConfig {
     /// Pieces a connection keeps that arrived too early; neighbours of up to 64 KB together count as one.
     pub early_pieces_max: usize,
     /// Challenge acknowledgments a connection sends in [`TcpConfig::challenge_period`] (RFC 5961, section 7).
-    pub challenges_max: u32,
+    pub challenges_max: u16,
     /// See [`TcpConfig::challenges_max`].
     pub challenge_period: Duration,
     /// The largest segment below this protocol, in bytes, assumed while no path has said otherwise: a SYN is answered

@@ -48,7 +48,8 @@ mod tests {
     #[test]
     fn one_pair_moves_with_the_clock_and_tells_nothing_of_others() {
         let beginnings = Beginnings::new(&mut Random::seeded(1));
-        let ends = |port| Ends { local: Endpoint { port: Port(port), ..Endpoint::default() }, remote: Endpoint::default() };
+        let ends =
+            |port| Ends { local: Endpoint { port: Port(port), ..Endpoint::default() }, remote: Endpoint::default() };
         let later = Instant::ZERO + Duration::from_secs(1);
         let first = beginnings.sequence(&ends(1), Instant::ZERO);
         assert_eq!(beginnings.sequence(&ends(1), later).since(first), 250_000, "4 us a tick");

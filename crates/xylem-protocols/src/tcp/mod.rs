@@ -1,1 +1,39 @@
-//! (in the making)
+//! TCP (RFC 9293): a reliable stream of bytes between two ports. A tour: [`protocol`] opens connections and finds the path
+//! of a segment; [`session`] is one end of one connection, and lists what it consists of; from there `arrive` tells what
+//! a segment does and `transmit` what goes out. The README beside this file says what is there and what is not.
+
+mod acknowledge;
+mod arrive;
+mod config;
+pub mod congestion;
+pub mod drops;
+mod embryo;
+mod ends;
+mod gather;
+mod isn;
+mod moving;
+mod options;
+pub mod protocol;
+mod queue;
+mod receive;
+mod recovery;
+mod reorder;
+mod retransmit;
+mod segment;
+mod send;
+pub mod session;
+mod soonest;
+mod state;
+mod time_wait;
+mod timestamps;
+mod timing;
+mod transmit;
+mod wishes;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::TcpConfig;
+pub use moving::QUEUED_MAX;
+pub use protocol::TcpProtocol;
+pub use session::TcpSession;

@@ -4,7 +4,7 @@
 use super::drops;
 use super::ends::{CHECKSUM_AT, Ends};
 use xylem_core::{Checksum, DropReason, Message, View};
-use xylem_wire::{Header, Port, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use xylem_wire::{Header, Malformed, Port, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 
 /// What arrived, without its payload.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ impl Segment {
     /// # Errors
     /// The reason to drop it: no header, a bad checksum (RFC 9293, MUST-3), impossible options (MUST-7).
     pub fn pop(message: &mut Message, ends: &Ends) -> Result<Segment, &'static DropReason> {
-        let header = message.header::<TcpHeader>().map_err(|_| &drops::MALFORMED)?;
+        let header = read_header(message).ok_or(&drops::MALFORMED)?;
         if !checksum_is_right(message, 0, ends) {
             return Err(&drops::BAD_CHECKSUM);
         }
@@ -130,6 +130,22 @@ impl Answer {
             self.options.build(&mut front[TcpHeader::LEN..]);
         }
         message.attributes.checksum = Checksum::Partial { start: 0, field: CHECKSUM_AT as u16 };
+    }
+}
+
+/// The TCP header in front of `message`, its options in one piece with it.
+pub(crate) fn read_header(message: &mut Message) -> Option<TcpHeader> {
+    match message.header::<TcpHeader>() {
+        Err(Malformed::Length { got, .. }) if got >= TcpHeader::LEN => TcpHeader::parse(message.front(got)?).ok(),
+        other => other.ok(),
+    }
+}
+
+/// The TCP header the view stands at, its options in one piece with it.
+pub(crate) fn view_header(view: &mut View<'_>) -> Option<TcpHeader> {
+    match view.header::<TcpHeader>() {
+        Err(Malformed::Length { got, .. }) if got >= TcpHeader::LEN => TcpHeader::parse(view.bytes(got)?).ok(),
+        other => other.ok(),
     }
 }
 

@@ -47,6 +47,11 @@ impl Clock {
         (self.agreed, self.recent, self.recent_at) = (true, first, now);
     }
 
+    /// What is added to the host's milliseconds.
+    pub fn offset(&self) -> u32 {
+        self.offset
+    }
+
     /// The clock's value now.
     pub fn value(&self, now: Instant) -> SequenceNumber {
         SequenceNumber((now.as_millis() as u32).wrapping_add(self.offset))
@@ -102,12 +107,6 @@ impl Clock {
     /// A clock that goes on one tick after the last value sent.
     pub fn import(record: ClockRecord, now: Instant) -> Clock {
         let offset = record.last_sent.0.wrapping_add(1).wrapping_sub(now.as_millis() as u32);
-        Clock {
-            agreed: record.agreed,
-            offset,
-            last_sent: record.last_sent,
-            recent: record.recent,
-            recent_at: now,
-        }
+        Clock { agreed: record.agreed, offset, last_sent: record.last_sent, recent: record.recent, recent_at: now }
     }
 }

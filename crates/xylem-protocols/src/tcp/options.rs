@@ -1,0 +1,54 @@
+//! What the two SYNs agree on: segment size (RFC 9293, section 3.7.1), window scaling and timestamps (RFC 7323). An
+//! option counts only if both sent it. Selective acknowledgments are not offered yet.
+
+use super::config::TcpConfig;
+use super::ends::Ends;
+use super::segment::Segment;
+use xylem_wire::{SequenceNumber, TcpHeader, TcpOptions, Timestamps};
+
+/// No peer makes segments smaller than this with its announcement: each would be mostly header.
+const SEGMENT_SIZE_MIN: u16 = 64;
+
+/// What a peer's SYN said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// The largest segment it wants, or the default of its IP version (MUST-15).
+    pub segment_size: u16,
+    /// How far it shifts its windows, if it scales.
+    pub window_scale: Option<u8>,
+    /// Its clock, if it has one.
+    pub timestamp: Option<SequenceNumber>,
+}
+
+impl Offer {
+    /// What of the SYN's options we take up (MUST-14).
+    pub fn of(segment: &Segment, config: &TcpConfig, ends: &Ends) -> Offer {
+        Offer {
+            segment_size: segment.mss.unwrap_or(ends.default_segment_size()).max(SEGMENT_SIZE_MIN),
+            window_scale: segment.window_scale.filter(|_| config.window_scaling),
+            timestamp: segment.timestamps.filter(|_| config.timestamps).map(|timestamps| timestamps.value),
+        }
+    }
+}
+
+/// The segment size to announce where messages of `mtu` bytes go down undivided: what is left behind the fixed header,
+/// options not subtracted (MUST-67, RFC 6691).
+pub(crate) fn announced_segment_size(config: &TcpConfig, mtu: usize) -> u16 {
+    let size = mtu.saturating_sub(<TcpHeader as xylem_wire::Header>::LEN).min(usize::from(config.segment_size_max));
+    (size.min(usize::from(u16::MAX)) as u16).max(SEGMENT_SIZE_MIN)
+}
+
+/// The options of our SYN (SHLD-5, MUST-65: only there), or of our answer to a SYN that made an `offer`.
+pub(crate) fn on_syn(config: &TcpConfig, size: u16, clock: SequenceNumber, offer: Option<&Offer>) -> TcpOptions {
+    let scales = offer.map_or(config.window_scaling, |offer| offer.window_scale.is_some());
+    let echo = match offer {
+        None => config.timestamps.then_some(SequenceNumber(0)),
+        Some(offer) => offer.timestamp,
+    };
+    TcpOptions {
+        mss: Some(size),
+        window_scale: scales.then(|| config.window_scale()),
+        timestamps: echo.map(|echo| Timestamps { value: clock, echo }),
+        ..TcpOptions::NONE
+    }
+}

@@ -1,0 +1,196 @@
+//! The retransmission timer (RFC 6298): how long to wait for an acknowledgment, measured on one segment at a time, and
+//! never on one that was sent twice (Karn's rule; RFC 9293, MUST-18).
+
+use super::config::TcpConfig;
+use serde::{Deserialize, Serialize};
+use xylem_core::{Duration, Instant};
+use xylem_wire::SequenceNumber;
+
+/// The clock's granularity G of RFC 6298: that of the timer wheels that call us, rounded up.
+const GRANULARITY_MICROS: u32 = 1_000;
+/// What the timeout is at least after a SYN had to be sent again (RFC 6298, section 5.7).
+const AFTER_LOST_SYN_MICROS: u32 = 3_000_000;
+
+/// See the module's text. Times are kept in microseconds: 32 bits of them last more than an hour.
+#[derive(Clone, Debug)]
+pub(crate) struct Retransmission {
+    /// When the timer goes off.
+    pub deadline: Option<Instant>,
+    /// SRTT and RTTVAR, once measured.
+    smoothed: Option<(u32, u32)>,
+    /// RTO before any doubling.
+    base: u32,
+    /// How often it has gone off without progress since: the timeout doubles each time (section 5.5).
+    pub attempts: u8,
+    /// When the segment being measured was sent, if one is.
+    measured_from: Option<Instant>,
+    /// The number behind its last byte.
+    measured_end: SequenceNumber,
+    /// When the oldest outstanding data was first sent, or last made progress.
+    pub progress_at: Instant,
+    /// Segments sent again so far.
+    pub count: u32,
+}
+
+/// What moves with a connection. The timer starts afresh where it arrives.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct RetransmissionRecord {
+    smoothed: Option<(u32, u32)>,
+    base: u32,
+    attempts: u8,
+    count: u32,
+}
+
+fn micros(span: Duration) -> u32 {
+    u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
+}
+
+impl Retransmission {
+    pub fn new(config: &TcpConfig, now: Instant) -> Retransmission {
+        Retransmission {
+            deadline: None,
+            smoothed: None,
+            base: micros(config.retransmission_timeout_initial),
+            attempts: 0,
+            measured_from: None,
+            measured_end: SequenceNumber(0),
+            progress_at: now,
+            count: 0,
+        }
+    }
+
+    /// The timeout now, doublings included (sections 2.4, 2.5 and 5.5).
+    pub fn timeout(&self, config: &TcpConfig) -> Duration {
+        let floor = config.retransmission_timeout_min.as_micros() as u64;
+        let ceiling = config.retransmission_timeout_max.as_micros() as u64;
+        let doubled = u64::from(self.base).max(floor) << self.attempts.min(16);
+        Duration::from_micros(doubled.min(ceiling.max(floor)))
+    }
+
+    /// The smoothed round trip, once measured.
+    pub fn smoothed(&self) -> Option<Duration> {
+        self.smoothed.map(|(smoothed, _)| Duration::from_micros(u64::from(smoothed)))
+    }
+
+    /// A segment ending before `end` goes out for the first time: measured if none is.
+    pub fn sent(&mut self, end: SequenceNumber, now: Instant) {
+        if self.measured_from.is_none() {
+            (self.measured_from, self.measured_end) = (Some(now), end);
+        }
+    }
+
+    /// Something goes out again: what is being measured no longer tells (Karn's rule).
+    pub fn sent_again(&mut self) {
+        self.measured_from = None;
+        self.count = self.count.saturating_add(1);
+    }
+
+    /// New data is acknowledged: takes the measurement if it is complete, else what the timestamp `echo`es, and starts
+    /// counting anew.
+    pub fn acknowledged(&mut self, acknowledgment: SequenceNumber, echo: Option<Duration>, now: Instant) {
+        let is_complete = self.measured_end.is_at_or_before(acknowledgment);
+        match (self.measured_from, echo) {
+            (Some(at), _) if is_complete => {
+                self.measured_from = None;
+                self.sample(now.since(at));
+            }
+            (None, Some(echo)) => self.sample(echo),
+            (Some(_), _) | (None, None) => {}
+        }
+        self.attempts = 0;
+        self.progress_at = now;
+    }
+
+    /// A round trip was measured (sections 2.2 and 2.3).
+    fn sample(&mut self, round_trip: Duration) {
+        let round_trip = micros(round_trip).min(u32::MAX / 8);
+        let (smoothed, variation) = match self.smoothed {
+            None => (round_trip, round_trip / 2),
+            Some((smoothed, variation)) => {
+                let variation = variation - variation / 4 + smoothed.abs_diff(round_trip) / 4;
+                (smoothed - smoothed / 8 + round_trip / 8, variation)
+            }
+        };
+        self.smoothed = Some((smoothed, variation));
+        self.base = smoothed.saturating_add((4 * variation).max(GRANULARITY_MICROS));
+    }
+
+    /// The handshake is over; after a lost SYN and without a measurement the timeout starts higher.
+    pub fn opened(&mut self, syn_was_lost: bool) {
+        if syn_was_lost && self.smoothed.is_none() {
+            self.base = self.base.max(AFTER_LOST_SYN_MICROS);
+        }
+        self.attempts = 0;
+    }
+
+    pub fn export(&self) -> RetransmissionRecord {
+        RetransmissionRecord { smoothed: self.smoothed, base: self.base, attempts: self.attempts, count: self.count }
+    }
+
+    pub fn import(record: RetransmissionRecord, now: Instant) -> Retransmission {
+        Retransmission {
+            deadline: None,
+            smoothed: record
+                .smoothed
+                .map(|(smoothed, variation)| (smoothed.min(u32::MAX / 8), variation.min(u32::MAX / 8))),
+            base: record.base,
+            attempts: record.attempts,
+            measured_from: None,
+            measured_end: SequenceNumber(0),
+            progress_at: now,
+            count: record.count,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// RFC 6298, section 2, by hand: R = 100 ms, then R' = 200 ms.
+    #[test]
+    fn the_timeout_follows_the_formulas() {
+        let config = TcpConfig { retransmission_timeout_min: Duration::from_millis(1), ..TcpConfig::default() };
+        let mut timer = Retransmission::new(&config, at(0));
+        assert_eq!(timer.timeout(&config), Duration::from_secs(1), "before a measurement");
+        timer.sent(SequenceNumber(10), at(0));
+        timer.acknowledged(SequenceNumber(10), None, at(100));
+        // SRTT 100, RTTVAR 50: 100 + 4 * 50.
+        assert_eq!(timer.timeout(&config), Duration::from_millis(300));
+        timer.sent(SequenceNumber(20), at(100));
+        timer.acknowledged(SequenceNumber(20), None, at(300));
+        // RTTVAR 3/4 * 50 + 1/4 * 100 = 62.5, SRTT 7/8 * 100 + 1/8 * 200 = 112.5: 112.5 + 250.
+        assert_eq!(timer.timeout(&config), Duration::from_micros(362_500));
+        timer.attempts = 2;
+        assert_eq!(timer.timeout(&config), Duration::from_micros(4 * 362_500), "doubled twice");
+        timer.attempts = 60;
+        assert_eq!(timer.timeout(&config), config.retransmission_timeout_max);
+    }
+
+    #[test]
+    fn what_was_sent_twice_is_not_measured() {
+        let config = TcpConfig::default();
+        let mut timer = Retransmission::new(&config, at(0));
+        timer.sent(SequenceNumber(10), at(0));
+        timer.sent_again();
+        timer.acknowledged(SequenceNumber(10), None, at(5000));
+        assert_eq!(timer.smoothed(), None);
+        timer.acknowledged(SequenceNumber(11), Some(Duration::from_millis(7)), at(5001));
+        assert_eq!(timer.smoothed(), Some(Duration::from_millis(7)), "but a timestamp tells which one was answered");
+    }
+
+    #[test]
+    fn the_floor_holds_and_a_lost_syn_raises_it() {
+        let config = TcpConfig::default();
+        let mut timer = Retransmission::new(&config, at(0));
+        timer.acknowledged(SequenceNumber(1), Some(Duration::from_micros(50)), at(1));
+        assert_eq!(timer.timeout(&config), config.retransmission_timeout_min);
+        let mut timer = Retransmission::new(&config, at(0));
+        timer.opened(true);
+        assert_eq!(timer.timeout(&config), Duration::from_secs(3));
+    }
+}

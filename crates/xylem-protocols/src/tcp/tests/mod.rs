@@ -1,0 +1,16 @@
+//! What TCP does, seen from outside: two of them over a link that does what links do, and one against a script of exact
+//! segments. Nothing here knows IP: a tiny linker offers facts and carries segments with their addresses.
+
+mod closing;
+mod handshake;
+mod host;
+mod hostile;
+mod link;
+mod moving;
+mod options;
+mod recovering;
+mod script;
+mod streams;
+mod supersegments;
+mod timers;
+mod windows;

@@ -1,0 +1,184 @@
+//! Options: what is offered and agreed, segment sizes, timestamps and the protection they give.
+
+use super::script::{Script, segment};
+use crate::tcp::{TcpConfig, drops};
+use xylem_core::{Duration, Setting};
+use xylem_wire::{SequenceNumber, TcpFlags};
+
+#[test]
+fn a_syn_offers_and_its_answer_takes_up_what_was_offered() {
+    let mut script = Script::new(TcpConfig::default());
+    script.host.open(script.now, None, 80).unwrap();
+    script.host.expire(script.now);
+    let syn = script.raw_sent().remove(0);
+    assert_eq!((syn.options.mss, syn.options.window_scale), (Some(1460), Some(3)));
+    assert!(syn.options.timestamps.is_some() && !syn.options.sack_permitted);
+
+    let offers = [(None, None), (Some(7), None), (None, Some(5)), (Some(0), Some(5))];
+    for (scale, stamp) in offers {
+        let mut script = Script::listening(TcpConfig::default(), 4);
+        let mut syn = segment("S", 0, 0).mss(1200);
+        if let Some(shift) = scale {
+            syn = syn.scale(shift);
+        }
+        if let Some(value) = stamp {
+            syn = syn.stamp(value, 0);
+        }
+        script.inject(syn);
+        let options = script.raw_sent().remove(0).options;
+        assert_eq!(options.window_scale.is_some(), scale.is_some());
+        assert_eq!(options.timestamps.map(|timestamps| timestamps.echo.0), stamp);
+        assert_eq!(options.mss, Some(1460), "RFC 9293 MUST-14, SHLD-5");
+    }
+}
+
+/// RFC 9293 MUST-15, MUST-16, MUST-65.
+#[test]
+fn segments_are_as_large_as_both_sides_and_the_options_allow() {
+    for (mss, expected) in [(None, 536), (Some(1000), 1000), (Some(9000), 1460), (Some(1), 64), (Some(0), 64)] {
+        let mut script = Script::syn_sent(Script::config());
+        let answer = segment("S.", 0, 1);
+        script.inject(mss.map_or(answer.clone(), |mss| answer.mss(mss)));
+        script.raw_sent();
+        script.set(Setting::NoDelay(true));
+        script.push(3000);
+        let sent = script.raw_sent();
+        assert_eq!(sent[0].data.len(), expected, "{mss:?}");
+        assert!(sent.iter().all(|sent| sent.options.mss.is_none()));
+    }
+    let mut script = Script::syn_sent(TcpConfig::default());
+    script.inject(segment("S.", 0, 1).mss(1000).stamp(1, 0));
+    script.push(2000);
+    let sent = script.raw_sent().pop().unwrap();
+    assert_eq!(sent.data.len(), 988, "RFC 6691: options come off");
+}
+
+#[test]
+fn a_smaller_mtu_of_this_host_is_announced() {
+    let mut script = Script::new(Script::config());
+    script.host.facts.mtu = 576 - 20;
+    script.host.open(script.now, None, 80).unwrap();
+    script.host.expire(script.now);
+    assert_eq!(script.raw_sent()[0].options.mss, Some(536));
+    let mut facts = xylem_core::Control::Facts(xylem_core::Facts { mtu: 9000 - 20, ..script.host.facts.clone() });
+    script.host.listen(40_000, 4).unwrap();
+    let _ = xylem_core::Protocol::control(&script.host.protocol, &mut facts, &mut script.host.out);
+    script.inject(segment("S", 0, 0));
+    assert_eq!(script.raw_sent()[0].options.mss, Some(8960), "as the layers below have said");
+}
+
+/// An open connection with timestamps; the peer's clock stands at 1000.
+fn stamped() -> (Script, u32) {
+    let mut script = Script::syn_sent(TcpConfig { window_scaling: false, ..TcpConfig::default() });
+    script.inject(segment("S.", 0, 1).mss(1012).stamp(1000, 0));
+    let ours = script.raw_sent()[0].options.timestamps.unwrap();
+    assert_eq!(ours.echo.0, 1000);
+    (script, ours.value.0)
+}
+
+/// RFC 7323, section 5.
+#[test]
+fn an_old_timestamp_is_acknowledged_and_dropped() {
+    let (mut script, clock) = stamped();
+    script.inject(segment("P.", 1, 1).data(b"abc").stamp(2000, clock));
+    script.inject(segment("P.", 4, 1).data(b"old").stamp(1999, clock));
+    let sent = script.raw_sent();
+    assert_eq!(sent[0].text, ". 1+0 ack 4");
+    assert_eq!(script.dropped(&drops::OLD_TIMESTAMP), 1);
+    assert_eq!(script.host.connections[0].received, b"abc");
+    script.inject(segment("P.", 4, 1).data(b"def").stamp(2000, clock));
+    assert_eq!(script.host.connections[0].received, b"abcdef");
+    script.inject(segment("P.", 7, 1).data(b"none"));
+    assert_eq!(script.dropped(&drops::NO_TIMESTAMP), 1, "RFC 7323, section 3.2: dropped, not aborted");
+    // A reset needs no timestamp, and an old one does not protect from it.
+    script.inject(segment("R", 7, 0).stamp(1, clock));
+    assert_eq!(script.state(), "CLOSED");
+}
+
+/// RFC 7323, section 5.5.
+#[test]
+fn after_24_days_of_silence_any_timestamp_will_do() {
+    let (mut script, clock) = stamped();
+    script.inject(segment("P.", 1, 1).data(b"abc").stamp(5000, clock));
+    script.wait(Duration::from_secs(25 * 24 * 3600));
+    script.inject(segment("P.", 4, 1).data(b"def").stamp(4000, clock));
+    assert_eq!(script.host.connections[0].received, b"abcdef");
+}
+
+/// RFC 7323, section 4.3: the echo is that of the segment that spans what was acknowledged last.
+#[test]
+fn the_earliest_unacknowledged_timestamp_is_echoed() {
+    let (mut script, clock) = stamped();
+    script.inject(segment(".", 1, 1).data(&[1; 100]).stamp(2000, clock));
+    script.inject(segment(".", 101, 1).data(&[1; 100]).stamp(2010, clock));
+    script.wait_ms(50);
+    let ack = script.raw_sent().pop().unwrap();
+    assert_eq!((ack.text.as_str(), ack.options.timestamps.unwrap().echo.0), (". 1+0 ack 201", 2000));
+    // One that comes early leaves the echo as it was.
+    script.inject(segment(".", 301, 1).data(&[1; 100]).stamp(2020, clock));
+    let ack = script.raw_sent().pop().unwrap();
+    assert_eq!(ack.options.timestamps.unwrap().echo.0, 2000);
+}
+
+/// Karn's rule holds where there are no timestamps (RFC 9293, MUST-18).
+#[test]
+fn without_timestamps_what_was_sent_twice_is_not_measured() {
+    let mut script = Script::open(Script::config());
+    let before = script.host.status(script.now, 0).round_trip;
+    script.push(1000);
+    script.wait(Duration::from_millis(230));
+    assert_eq!(script.raw_sent().len(), 2, "once, and again");
+    script.inject(segment(".", 1, 1001));
+    assert_eq!(script.host.status(script.now, 0).round_trip, before);
+}
+
+#[test]
+fn timestamps_measure_what_was_sent_twice() {
+    let (mut script, _) = stamped();
+    script.push(1000);
+    script.wait(Duration::from_millis(230));
+    let sent = script.raw_sent();
+    assert_eq!(sent.len(), 2, "once, and again");
+    script.wait_ms(70);
+    let echo = sent[1].options.timestamps.unwrap().value.0;
+    script.inject(segment(".", 1, 1001).stamp(1300, echo));
+    let round_trip = script.host.status(script.now, 0).round_trip.unwrap();
+    assert!(round_trip >= Duration::from_millis(8) && round_trip < Duration::from_millis(105), "{round_trip:?}");
+}
+
+#[test]
+fn every_segment_but_a_reset_is_stamped_and_the_clock_goes_on() {
+    let (mut script, clock) = stamped();
+    script.push(10);
+    script.wait_ms(150);
+    script.inject(segment("F.", 1, 11).stamp(1200, clock));
+    script.close();
+    let sent = script.raw_sent();
+    assert!(sent.len() >= 3);
+    let stamps: Vec<SequenceNumber> = sent
+        .iter()
+        .filter(|sent| !sent.header.flags.contains(TcpFlags::RST))
+        .map(|sent| sent.options.timestamps.expect("RFC 7323, section 3.2").value)
+        .collect();
+    assert!(stamps.windows(2).all(|pair| pair[0].is_at_or_before(pair[1])));
+    assert_eq!(stamps.last().unwrap().since(SequenceNumber(clock)), 150);
+}
+
+/// RFC 9293 MUST-5, MUST-6, MUST-7.
+#[test]
+fn impossible_options_drop_the_segment_and_unknown_ones_are_passed_over() {
+    let mut script = Script::open(Script::config());
+    let mut bytes = script.build(&segment("P.", 1, 1).data(b"abc").mss(1)).to_vec();
+    bytes[20..24].copy_from_slice(&[253, 0, 1, 1]);
+    script.host.arrive(script.now, verified(&bytes));
+    assert_eq!(script.dropped(&drops::BAD_OPTIONS), 1);
+    bytes[20..24].copy_from_slice(&[253, 3, 9, 1]);
+    script.host.arrive(script.now, verified(&bytes));
+    assert_eq!(script.host.connections[0].received, b"abc");
+}
+
+fn verified(bytes: &[u8]) -> xylem_core::Message {
+    let mut message = xylem_core::Message::from_bytes(bytes);
+    message.attributes.checksum = xylem_core::Checksum::Verified;
+    message
+}

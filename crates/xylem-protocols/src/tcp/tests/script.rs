@@ -1,0 +1,256 @@
+//! One host against a script: exact segments in, exact segments out, numbers counted from each side's SYN. A segment is
+//! written as packet dumps write it: flags, number, payload bytes, acknowledgment.
+
+use super::host::Host;
+use super::link::{A, B};
+use crate::tcp::TcpConfig;
+use crate::tcp::ends::Ends;
+use crate::tcp::segment::{Answer, read_header};
+use xylem_core::{Duration, Endpoint, Instant, Message};
+use xylem_wire::{Header, Port, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+
+/// The port of the scripted peer, and ours.
+const PEER: u16 = 80;
+const OURS: u16 = 40_000;
+
+/// A segment of the peer, its numbers counted from the SYNs.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    flags: TcpFlags,
+    sequence: u32,
+    acknowledgment: u32,
+    window: u16,
+    urgent: u16,
+    data: Vec<u8>,
+    options: TcpOptions,
+    raw_acknowledgment: Option<SequenceNumber>,
+}
+
+/// A segment with these flags, number and acknowledgment.
+pub fn segment(flags: &str, sequence: u32, acknowledgment: u32) -> Segment {
+    let flag = |letter| match letter {
+        'S' => TcpFlags::SYN,
+        'F' => TcpFlags::FIN,
+        'R' => TcpFlags::RST,
+        'P' => TcpFlags::PSH,
+        'U' => TcpFlags::URG,
+        '.' => TcpFlags::ACK,
+        other => panic!("{other} is no flag"),
+    };
+    Segment {
+        flags: flags.chars().map(flag).fold(TcpFlags::NONE, |all, one| all | one),
+        sequence,
+        acknowledgment,
+        window: 65_000,
+        urgent: 0,
+        data: Vec::new(),
+        options: TcpOptions::NONE,
+        raw_acknowledgment: None,
+    }
+}
+
+impl Segment {
+    pub fn window(self, window: u16) -> Segment {
+        Segment { window, ..self }
+    }
+    pub fn urgent(self, urgent: u16) -> Segment {
+        Segment { urgent, ..self }
+    }
+    pub fn data(self, data: &[u8]) -> Segment {
+        Segment { data: data.to_vec(), ..self }
+    }
+    pub fn mss(mut self, mss: u16) -> Segment {
+        self.options.mss = Some(mss);
+        self
+    }
+    pub fn scale(mut self, shift: u8) -> Segment {
+        self.options.window_scale = Some(shift);
+        self
+    }
+    /// With a timestamp, echoing `echo`.
+    pub fn stamp(mut self, value: u32, echo: u32) -> Segment {
+        self.options.timestamps = Some(Timestamps { value: SequenceNumber(value), echo: SequenceNumber(echo) });
+        self
+    }
+    /// Acknowledges this number, whatever our SYN's was.
+    pub fn raw(mut self, number: SequenceNumber) -> Segment {
+        self.raw_acknowledgment = Some(number);
+        self
+    }
+}
+
+/// What we sent.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub text: String,
+    pub header: TcpHeader,
+    pub options: TcpOptions,
+    pub data: Vec<u8>,
+}
+
+pub struct Script {
+    pub host: Host,
+    pub now: Instant,
+    /// Our SYN's number, once seen, and the peer's.
+    pub ours: SequenceNumber,
+    pub theirs: SequenceNumber,
+    /// The port of the peer the next segment comes from.
+    pub peer_port: u16,
+    pub our_port: u16,
+}
+
+impl Script {
+    /// A host and a peer whose numbers wrap soon. Timestamps are off unless `config` says otherwise.
+    pub fn new(config: TcpConfig) -> Script {
+        let mut host = Host::new(config, 7, A, B);
+        host.cuts = true;
+        Script {
+            host,
+            now: Instant::ZERO + Duration::from_secs(100),
+            ours: SequenceNumber(0),
+            theirs: SequenceNumber(u32::MAX - 2),
+            peer_port: PEER,
+            our_port: OURS,
+        }
+    }
+
+    /// The usual settings of scripts: no timestamps, so that payloads are whole segments.
+    pub fn config() -> TcpConfig {
+        TcpConfig { timestamps: false, window_scaling: false, ..TcpConfig::default() }
+    }
+
+    /// A connection in SYN-SENT: its SYN is taken.
+    pub fn syn_sent(config: TcpConfig) -> Script {
+        let mut script = Script::new(config);
+        script.host.open(script.now, Some(OURS), PEER).unwrap();
+        script.host.expire(script.now);
+        let syn = script.raw_sent();
+        assert_eq!(syn.len(), 1);
+        assert_eq!(syn[0].header.flags, TcpFlags::SYN);
+        script.ours = syn[0].header.sequence;
+        script
+    }
+
+    /// An open connection, actively opened, to a peer that takes segments of 1000 bytes.
+    pub fn open(config: TcpConfig) -> Script {
+        let mut script = Script::syn_sent(config);
+        script.inject(segment("S.", 0, 1).mss(1000));
+        script.expect(&[". 1+0 ack 1"]);
+        assert_eq!(script.state(), "ESTABLISHED");
+        script
+    }
+
+    /// A host that listens, and whose next connection begins with the peer's SYN.
+    pub fn listening(config: TcpConfig, backlog: usize) -> Script {
+        let mut script = Script::new(config);
+        script.host.listen(OURS, backlog).unwrap();
+        script
+    }
+
+    /// A segment of the peer arrives.
+    pub fn inject(&mut self, segment: Segment) {
+        let message = self.build(&segment);
+        self.host.arrive(self.now, message);
+    }
+
+    /// A segment of the peer as bytes, its checksum right.
+    pub fn build(&self, segment: &Segment) -> Message {
+        let end = |address, port| Endpoint { address, port: Port(port) };
+        let ends = Ends { local: end(B, self.peer_port), remote: end(A, self.our_port) };
+        let has_acknowledgment = segment.flags.contains(TcpFlags::ACK);
+        let acknowledgment = match segment.raw_acknowledgment {
+            Some(number) => number,
+            None if has_acknowledgment => self.ours + segment.acknowledgment,
+            None => SequenceNumber(0),
+        };
+        let answer = Answer {
+            sequence: self.theirs + segment.sequence,
+            acknowledgment,
+            flags: segment.flags,
+            window: segment.window,
+            urgent: segment.urgent,
+            options: segment.options,
+        };
+        let mut message = Message::from_bytes(&segment.data);
+        answer.push(&mut message, &ends);
+        message.complete_checksum();
+        Message::from_bytes(&message.to_vec())
+    }
+
+    /// What was sent since the last look.
+    pub fn raw_sent(&mut self) -> Vec<Sent> {
+        let sent = std::mem::take(&mut self.host.sent);
+        sent.into_iter().map(|message| self.read(message)).collect()
+    }
+
+    fn read(&self, mut message: Message) -> Sent {
+        let header = read_header(&mut message).expect("we send headers");
+        let bytes = message.to_vec();
+        let options = TcpOptions::parse(header.options(&bytes)).unwrap();
+        let data = bytes[header.header_length()..].to_vec();
+        let mut text = format!("{} {}+{}", header.flags, header.sequence.since(self.ours), data.len());
+        if header.flags.contains(TcpFlags::ACK) {
+            text += &format!(" ack {}", header.acknowledgment.since(self.theirs));
+        }
+        message.complete_checksum();
+        let end = |address, port| Endpoint { address, port };
+        let ends = Ends { local: end(A, header.source), remote: end(B, header.destination) };
+        assert!(ends.pseudo(message.len()).add(message.sum(0)).is_right(), "a wrong checksum was sent: {text}");
+        Sent { text, header, options, data }
+    }
+
+    /// What was sent since the last look is exactly this.
+    #[track_caller]
+    pub fn expect(&mut self, segments: &[&str]) -> Vec<Sent> {
+        let sent = self.raw_sent();
+        assert_eq!(sent.iter().map(|sent| sent.text.as_str()).collect::<Vec<_>>(), segments);
+        sent
+    }
+
+    /// Time passes; what is due happens when it is due.
+    pub fn wait(&mut self, span: Duration) {
+        let end = self.now + span;
+        let mut steps = 0;
+        while let Some(at) = self.host.deadline().filter(|at| *at <= end) {
+            self.now = self.now.max(at);
+            self.host.expire(self.now);
+            steps += 1;
+            assert!(steps < 100_000, "time stands still");
+        }
+        self.now = end;
+    }
+
+    pub fn wait_ms(&mut self, ms: u64) {
+        self.wait(Duration::from_millis(ms));
+    }
+
+    pub fn push(&mut self, bytes: usize) {
+        let data: Vec<u8> = (0..bytes).map(|place| place as u8).collect();
+        let mut done = 0;
+        while done < bytes {
+            let count = self.host.push(self.now, 0, &data[done..]);
+            assert!(count > 0, "no room for {bytes} bytes");
+            done += count;
+        }
+    }
+
+    pub fn set(&mut self, setting: xylem_core::Setting) {
+        self.host.set(self.now, 0, setting);
+    }
+
+    pub fn close(&mut self) {
+        self.host.close(self.now, 0);
+    }
+
+    pub fn state(&mut self) -> &'static str {
+        self.host.state(self.now, 0)
+    }
+
+    pub fn events(&mut self) -> Vec<xylem_core::Event> {
+        std::mem::take(&mut self.host.connections[0].events)
+    }
+
+    pub fn dropped(&self, reason: &xylem_core::DropReason) -> u64 {
+        self.host.drops.of(reason)
+    }
+}

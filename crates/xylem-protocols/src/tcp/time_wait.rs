@@ -1,0 +1,191 @@
+//! TIME-WAIT without a path: what is left of a connection whose application has closed it, at most 64 bytes, so that late
+//! segments are answered and a new connection between the same ends cannot be mistaken for the old one (RFC 9293,
+//! MUST-13; RFC 1337; RFC 6191).
+
+use super::ends::Ends;
+use super::segment::Segment;
+use super::soonest::Soonest;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+use xylem_core::{Duration, Endpoint, Instant, Keyed, Random, Record};
+use xylem_wire::{Port, SequenceNumber, TcpFlags};
+
+/// What a session leaves with its protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    local: (IpAddr, u16),
+    remote: (IpAddr, u16),
+    /// The number our next segment would have.
+    pub next: SequenceNumber,
+    /// The number expected of the peer.
+    pub expected: SequenceNumber,
+    /// The peer's last timestamp, if timestamps were agreed.
+    pub recent: Option<SequenceNumber>,
+    /// What our timestamp clock adds to the milliseconds.
+    pub clock_offset: u32,
+    /// Milliseconds of the wait that are over already.
+    pub waited: u32,
+}
+
+/// The most of `waited` that is kept: postcard writes numbers below 2^21 in three bytes.
+const WAITED_MAX: u32 = (1 << 21) - 1;
+/// Bytes of an entry as postcard writes it: two addresses of 17 bytes, two ports of 3, four numbers of 5 and one mark, and
+/// `waited`, of 3.
+const ENTRY_MAX: usize = 2 * 17 + 2 * 3 + 4 * 5 + 1 + 3;
+const _: () = assert!(ENTRY_MAX <= 64, "a lingering entry has at most 64 bytes");
+
+impl Entry {
+    /// The entry of a connection between `ends`.
+    pub fn new(
+        ends: &Ends,
+        next: SequenceNumber,
+        expected: SequenceNumber,
+        recent: Option<SequenceNumber>,
+        clock_offset: u32,
+        waited: Duration,
+    ) -> Entry {
+        let part = |end: &Endpoint| (end.address, end.port.0);
+        let waited = u32::try_from(waited.as_millis()).unwrap_or(u32::MAX);
+        Entry { local: part(&ends.local), remote: part(&ends.remote), next, expected, recent, clock_offset, waited }
+    }
+
+    /// Whose it is.
+    pub fn ends(&self) -> Ends {
+        let end = |(address, port)| Endpoint { address, port: Port(port) };
+        Ends { local: end(self.local), remote: end(self.remote) }
+    }
+
+    /// As bytes: at most 64. More than half an hour of waiting is not remembered; nobody waits so long.
+    pub fn to_record(mut self) -> Record {
+        self.waited = self.waited.min(WAITED_MAX);
+        let mut record = Record::default();
+        record.put(&self);
+        record
+    }
+
+    /// The entry in `bytes`.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Entry> {
+        Record::from_bytes(bytes.to_vec()).take("an entry of TIME-WAIT").ok()
+    }
+
+    /// Whether the segment opens a new connection rather than being a late one of the old (RFC 6191, section 2; RFC 9293,
+    /// MAY-2, SHLD-4): its clock has moved on, or where clocks do not tell, its number lies beyond the old ones.
+    pub fn is_reopened_by(&self, segment: &Segment) -> bool {
+        let is_syn =
+            segment.has(TcpFlags::SYN) && !segment.flags.intersects(TcpFlags::RST | TcpFlags::ACK | TcpFlags::FIN);
+        let number_is_new = segment.sequence.is_after(self.expected);
+        let is_new = match (self.recent, segment.timestamps) {
+            (Some(recent), Some(now)) => now.value.is_after(recent) || (now.value == recent && number_is_new),
+            (None, Some(_)) => true,
+            (Some(_), None) | (None, None) => number_is_new,
+        };
+        is_syn && is_new
+    }
+}
+
+/// All connections in TIME-WAIT that have no path.
+#[derive(Debug)]
+pub(crate) struct TimeWaits {
+    all: HashMap<Ends, (Entry, Instant), Keyed>,
+    by_end: BTreeSet<(Instant, Ends)>,
+    limit: usize,
+    soonest: Soonest,
+}
+
+impl TimeWaits {
+    /// None yet, and at most `limit` of them ever at once.
+    pub fn new(limit: usize, random: &mut Random) -> TimeWaits {
+        TimeWaits {
+            all: HashMap::with_hasher(Keyed::new(random)),
+            by_end: BTreeSet::new(),
+            limit: limit.max(1),
+            soonest: Soonest::never(),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub fn find(&self, ends: &Ends) -> Option<Entry> {
+        self.all.get(ends).map(|(entry, _)| *entry)
+    }
+
+    /// Waits until `end` with `entry`; the one that would end first makes way if there are too many.
+    pub fn add(&mut self, entry: Entry, end: Instant) {
+        let ends = entry.ends();
+        self.remove(&ends);
+        if self.all.len() >= self.limit
+            && let Some((_, first)) = self.by_end.first().copied()
+        {
+            self.remove(&first);
+        }
+        self.all.insert(ends, (entry, end));
+        self.by_end.insert((end, ends));
+        self.tell_soonest();
+    }
+
+    pub fn remove(&mut self, ends: &Ends) {
+        if let Some((_, end)) = self.all.remove(ends) {
+            self.by_end.remove(&(end, *ends));
+            self.tell_soonest();
+        }
+    }
+
+    /// When the next one ends, for those who do not hold the table.
+    pub fn soonest(&self) -> Soonest {
+        self.soonest.clone()
+    }
+
+    fn tell_soonest(&self) {
+        self.soonest.set(self.by_end.first().map(|(end, _)| *end));
+    }
+
+    /// Lets go of all that have waited long enough at `now`.
+    pub fn expire(&mut self, now: Instant) {
+        while let Some((end, ends)) = self.by_end.first().copied() {
+            if end > now {
+                break;
+            }
+            self.remove(&ends);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv6Addr;
+
+    #[test]
+    fn the_largest_entry_fits_64_bytes_and_comes_back() {
+        let end = Endpoint { address: IpAddr::V6(Ipv6Addr::from([0xff; 16])), port: Port(u16::MAX) };
+        let ends = Ends { local: end, remote: end };
+        let last = SequenceNumber(u32::MAX);
+        let entry = Entry::new(&ends, last, last, Some(last), u32::MAX, Duration::from_secs(1000));
+        let record = entry.to_record();
+        assert!(record.as_bytes().len() <= 64, "{} bytes", record.as_bytes().len());
+        assert_eq!(Entry::from_bytes(record.as_bytes()), Some(entry));
+        assert_eq!(Entry::from_bytes(b"short"), None);
+    }
+
+    #[test]
+    fn the_fullest_table_lets_the_oldest_go() {
+        let mut table = TimeWaits::new(2, &mut Random::seeded(1));
+        let entry = |port| {
+            let ends =
+                Ends { local: Endpoint { port: Port(port), ..Endpoint::default() }, remote: Endpoint::default() };
+            Entry::new(&ends, SequenceNumber(0), SequenceNumber(0), None, 0, Duration::ZERO)
+        };
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        for port in 1..=3 {
+            table.add(entry(port), at(u64::from(port)));
+        }
+        assert_eq!((table.len(), table.find(&entry(1).ends())), (2, None));
+        assert_eq!(table.soonest().at(), Some(at(2)));
+        table.expire(at(3));
+        assert_eq!(table.len(), 0);
+    }
+}

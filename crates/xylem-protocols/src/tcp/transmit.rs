@@ -1,0 +1,361 @@
+//! What goes out: data as far as the windows allow, acknowledgments that are owed, SYNs, probes and resets. Nothing here
+//! sends more than there is room for; what cannot go now goes at a later call, for which a deadline is set.
+
+use super::segment::Answer;
+use super::send::{Limits, Piece};
+use super::session::{Owed, TcpSession};
+use super::state::State;
+use super::time_wait::Entry;
+use xylem_core::{Control, Duration, Event, Instant, Message, Outbox, time};
+use xylem_wire::{SequenceNumber, TcpFlags, TcpHeader, TcpOptions};
+
+/// How long to wait before another try when there was no buffer.
+const BUFFER_WAIT: Duration = Duration::from_millis(5);
+/// The same where there was no room below. The session below says when there is; this is for one that forgets.
+const ROOM_WAIT: Duration = Duration::from_millis(200);
+/// How long a connection holds the memory of empty queues.
+const SHRINK_AFTER: Duration = Duration::from_secs(1);
+
+impl TcpSession {
+    /// Sends all that may be sent, and sets the timer for the rest.
+    pub(super) fn flush(&mut self, out: &mut Outbox) {
+        while let Owed::Alone(count) = self.owed {
+            if !self.send_bare(self.send.bare_number(), out) {
+                break;
+            }
+            self.owed = if count > 1 { Owed::Alone(count - 1) } else { Owed::Nothing };
+        }
+        if self.state.transmits() {
+            self.send_queued(out);
+        }
+        if self.owed == Owed::Now {
+            self.send_bare(self.send.bare_number(), out);
+        }
+        self.arm(out.now);
+        self.plan_shrinking(out.now);
+    }
+
+    /// Sends of the queue what the windows allow.
+    fn send_queued(&mut self, out: &mut Outbox) {
+        let idle = out.now.since(self.sent_at) > self.retransmission.timeout(&self.config);
+        if idle && !self.send.is_outstanding() && self.send.has_more() {
+            // RFC 5681, section 4.1.
+            self.congestion.idle();
+        }
+        let options = self.clock.option_length();
+        loop {
+            let inflated = self.recovery.allowance(self.sizes.segment);
+            let limits = Limits {
+                congestion_window: self.congestion.window().saturating_add(inflated),
+                segment: self.sizes.segment,
+                message: self.sizes.message(options),
+                no_delay: self.no_delay,
+            };
+            let Some(piece) = self.send.plan(&limits) else { return };
+            if !self.send_piece(&piece, out) {
+                return;
+            }
+        }
+    }
+
+    /// Sends a part of the queue and moves on behind it. `false`: it could not go now.
+    fn send_piece(&mut self, piece: &Piece, out: &mut Outbox) -> bool {
+        let end = piece.sequence + piece.length + u32::from(piece.fin);
+        let is_again = piece.sequence.is_before(self.send.highest);
+        let was_outstanding = self.send.is_outstanding();
+        if !self.emit_piece(piece, out) {
+            return false;
+        }
+        if is_again {
+            self.retransmission.sent_again();
+        } else {
+            self.retransmission.sent(end, out.now);
+        }
+        if !was_outstanding {
+            self.retransmission.progress_at = out.now;
+        }
+        self.sent_at = out.now;
+        self.send.next = self.send.next.later(end);
+        self.send.highest = self.send.highest.later(end);
+        self.send.fin_sent |= piece.fin;
+        true
+    }
+
+    /// Sends the oldest segment again (fast retransmit), whatever was sent behind it.
+    pub(super) fn send_oldest_again(&mut self, out: &mut Outbox) {
+        let sequence = self.send.unacknowledged;
+        let queued = self.send.queue.len() - self.send.offset(sequence).min(self.send.queue.len());
+        let sent = self.send.highest.since(sequence).max(0) as u32;
+        let length = queued.min(sent).min(self.sizes.segment).min(self.send.window.max(1));
+        let last = length == queued;
+        let piece = Piece { sequence, length, last, fin: last && self.send.fin_sent };
+        if (length > 0 || piece.fin) && self.emit_piece(&piece, out) {
+            self.retransmission.sent_again();
+            self.sent_at = out.now;
+        }
+    }
+
+    /// Probes a peer whose window lets nothing through: with what it lets through, if only that is too little to be sent
+    /// otherwise, or else with one byte beyond it (RFC 9293, MUST-36, SHLD-29, SHLD-30).
+    pub(super) fn probe(&mut self, out: &mut Outbox) {
+        let (sequence, queued) = (self.send.unacknowledged, self.send.queue.len());
+        let length = queued.min(self.send.window.max(1)).min(self.sizes.segment);
+        let last = length == queued;
+        let piece = Piece { sequence, length, last, fin: last && self.send.fin };
+        if length == 0 && !piece.fin || !self.emit_piece(&piece, out) {
+            return;
+        }
+        let end = sequence + length + u32::from(piece.fin);
+        self.retransmission.sent_again();
+        if !self.send.is_outstanding() {
+            self.retransmission.progress_at = out.now;
+        }
+        self.send.highest = self.send.highest.later(end);
+        self.send.fin_sent |= piece.fin;
+        if self.send.window > 0 {
+            self.send.next = self.send.next.later(end);
+        }
+    }
+
+    /// Puts a part of the queue into a message and sends it.
+    fn emit_piece(&mut self, piece: &Piece, out: &mut Outbox) -> bool {
+        let mut flags = TcpFlags::ACK;
+        if piece.last && piece.length > 0 {
+            // RFC 9293, MUST-61, SHLD-27: the segment that empties the queue.
+            flags |= TcpFlags::PSH;
+        }
+        if piece.fin {
+            flags |= TcpFlags::FIN;
+        }
+        let ahead = self.send.urgent.map_or(0, |end| end.since(piece.sequence).max(0));
+        if ahead > 0 {
+            flags |= TcpFlags::URG;
+        }
+        let urgent = ahead.min(i32::from(u16::MAX)) as u16;
+        let Some(mut message) = self.message(piece.length as usize, out) else { return false };
+        self.send.queue.share(&mut message, self.send.offset(piece.sequence), piece.length);
+        if piece.length > self.sizes.segment {
+            message.attributes.segment_size = self.sizes.segment as u16;
+        }
+        let answer = Answer { sequence: piece.sequence, flags, urgent, ..self.standing(out.now) };
+        self.emit(&answer, message, out);
+        true
+    }
+
+    /// Sends an acknowledgment by itself, or a probe of the peer's presence, numbered `sequence`.
+    pub(super) fn send_bare(&mut self, sequence: SequenceNumber, out: &mut Outbox) -> bool {
+        let Some(message) = self.message(0, out) else { return false };
+        let answer = Answer { sequence, flags: TcpFlags::ACK, ..self.standing(out.now) };
+        self.emit(&answer, message, out);
+        true
+    }
+
+    /// Sends our SYN, for the first time or again; with an acknowledgment if the peer's has come.
+    pub(super) fn send_syn(&mut self, out: &mut Outbox) {
+        let Some(message) = self.message(0, out) else { return };
+        let has_peers = self.state != State::SynSent;
+        let mut flags = TcpFlags::SYN;
+        if has_peers {
+            flags |= TcpFlags::ACK;
+        }
+        let offer = has_peers.then(|| super::options::Offer {
+            segment_size: self.sizes.peer,
+            window_scale: self.scaled.then_some(self.send.scale),
+            timestamp: self.clock.recent(),
+        });
+        let clock = self.clock.value(out.now);
+        let answer = Answer {
+            sequence: self.send.unacknowledged,
+            acknowledgment: self.receive.next,
+            flags,
+            window: self.window_of_syn() as u16,
+            urgent: 0,
+            options: super::options::on_syn(&self.config, self.sizes.announced, clock, offer.as_ref()),
+        };
+        self.emit(&answer, message, out);
+        let end = self.send.unacknowledged + 1;
+        if self.send.is_outstanding() {
+            self.retransmission.sent_again();
+        } else {
+            self.retransmission.sent(end, out.now);
+            self.retransmission.progress_at = out.now;
+        }
+        (self.send.next, self.send.highest) = (end, end);
+        self.sent_at = out.now;
+    }
+
+    /// Sends a header alone, as it is. One that finds no room is not sent: it would only have said something sooner.
+    pub(super) fn send_answer(&mut self, answer: &Answer, out: &mut Outbox) {
+        if let Some(message) = self.message(0, out) {
+            self.emit(answer, message, out);
+        }
+    }
+
+    /// What stands in every header: where we are and how much we take. What it says is then no longer owed.
+    fn standing(&mut self, now: Instant) -> Answer {
+        if !matches!(self.owed, Owed::Alone(_)) {
+            self.owed = Owed::Nothing;
+        }
+        Answer {
+            acknowledgment: self.receive.next,
+            window: self.receive.announce(),
+            options: TcpOptions { timestamps: self.clock.stamp(now), ..TcpOptions::NONE },
+            ..Answer::default()
+        }
+    }
+
+    /// A message for `payload` bytes, if one may go now; else a later time is set.
+    fn message(&mut self, payload: usize, out: &mut Outbox) -> Option<Message> {
+        if out.room() == 0 {
+            self.wake_at(out.now);
+            return None;
+        }
+        if out.room_bytes() < payload + TcpHeader::LENGTH_MAX {
+            self.wake_at(out.now + ROOM_WAIT);
+            return None;
+        }
+        let message = out.message();
+        if message.is_none() {
+            self.wake_at(out.now + BUFFER_WAIT);
+        }
+        message
+    }
+
+    fn emit(&mut self, answer: &Answer, mut message: Message, out: &mut Outbox) {
+        answer.push(&mut message, &self.ends);
+        out.push(message);
+    }
+
+    /// Owes the peer an acknowledgment, unless a more urgent one is owed already.
+    pub(super) fn owe(&mut self, owed: Owed) {
+        self.owed = match (self.owed, owed) {
+            (Owed::Nothing, new) => new,
+            (Owed::By(one), Owed::By(other)) => Owed::By(one.min(other)),
+            (Owed::Alone(one), Owed::Alone(other)) => Owed::Alone(one.max(other)),
+            (Owed::By(_), new @ (Owed::Now | Owed::Alone(_))) | (Owed::Now, new @ Owed::Alone(_)) => new,
+            (old @ Owed::Alone(_), Owed::Now | Owed::By(_)) | (old @ Owed::Now, Owed::Now | Owed::By(_)) => old,
+            (old, Owed::Nothing) => old,
+        };
+    }
+
+    /// Owes an acknowledgment that somebody else may have provoked: so many in a while and no more (RFC 5961, section 7).
+    /// The count is the connection's own, so that it tells nothing about others.
+    pub(super) fn challenge(&mut self, now: Instant) {
+        if now.since(self.challenged_from) >= self.config.challenge_period {
+            (self.challenged_from, self.challenges) = (now, 0);
+        }
+        if self.challenges < self.config.challenges_max {
+            self.challenges += 1;
+            self.owe(Owed::Alone(1));
+        }
+    }
+
+    /// Wants to be called at `at`, or earlier.
+    pub(super) fn wake_at(&mut self, at: Instant) {
+        self.wake = time::earlier(self.wake, Some(at));
+    }
+
+    /// There is room again for whoever found too little: told when half of the budget is free.
+    pub(super) fn wake_writer(&mut self, out: &mut Outbox) {
+        if self.send.starved && self.send.room() >= self.send.budget as usize / 2 {
+            self.send.starved = false;
+            out.writable();
+        }
+    }
+
+    /// The retransmission timer runs while something is outstanding, and while something cannot be sent (RFC 6298,
+    /// section 5; RFC 9293, MUST-36).
+    fn arm(&mut self, now: Instant) {
+        let wants = match self.state {
+            State::SynSent | State::SynReceived(_) => self.send.is_outstanding(),
+            State::Closed | State::TimeWait { .. } => false,
+            State::Established
+            | State::FinWait1
+            | State::FinWait2 { .. }
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck => self.send.is_outstanding() || self.send.has_more(),
+        };
+        if !wants {
+            self.retransmission.deadline = None;
+        } else if self.retransmission.deadline.is_none() {
+            self.retransmission.deadline = Some(now + self.retransmission.timeout(&self.config));
+        }
+    }
+
+    fn plan_shrinking(&mut self, now: Instant) {
+        let is_slack = self.send.queue.is_slack() || self.receive.early.is_slack();
+        if is_slack && self.wake.is_none() {
+            self.wake_at(now + SHRINK_AFTER);
+        }
+    }
+
+    /// Ends the connection with a reset.
+    pub(super) fn abort(&mut self, out: &mut Outbox) {
+        match self.state {
+            State::SynSent | State::TimeWait { .. } | State::Closed => {}
+            State::SynReceived(_)
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2 { .. }
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck => self.send_reset(out),
+        }
+        self.become_closed();
+    }
+
+    /// Ends the connection and says why (RFC 9293, MUST-12).
+    pub(super) fn finish_with(&mut self, event: Event, out: &mut Outbox) {
+        self.become_closed();
+        out.tell(Control::Event(event));
+    }
+
+    /// There is no connection any more: nothing is kept, no timer runs.
+    pub(super) fn become_closed(&mut self) {
+        self.state = State::Closed;
+        self.forget();
+        self.owed = Owed::Nothing;
+    }
+
+    /// Both directions are done: the wait begins, or begins anew (RFC 9293, MUST-13).
+    pub(super) fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait { until: now + 2 * self.config.segment_lifetime_max };
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        self.send.give_up();
+        self.receive.early.clear();
+        self.receive.fin = None;
+        self.retransmission.deadline = None;
+        self.wake = None;
+    }
+
+    /// Once the application has closed and the connection is over, or only waits, the path may go.
+    pub(super) fn settle(&mut self, out: &mut Outbox) {
+        if !self.closed || self.finished {
+            return;
+        }
+        match self.state {
+            State::Closed => {}
+            State::TimeWait { until } => {
+                let waited = (2 * self.config.segment_lifetime_max).saturating_sub(until.since(out.now));
+                let offset = self.clock.offset();
+                let (next, expected) = (self.send.highest, self.receive.next);
+                let entry = Entry::new(&self.ends, next, expected, self.clock.recent(), offset, waited);
+                out.linger(entry.to_record().as_bytes());
+            }
+            State::SynSent
+            | State::SynReceived(_)
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2 { .. }
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck => return,
+        }
+        self.finished = true;
+        out.finish();
+    }
+}

@@ -1,0 +1,185 @@
+//! What the application asks for, and what those below report: settings, half-closes, questions, changed facts and
+//! network errors. An error message is believed only if it quotes something in flight (RFC 5927), and ends a connection
+//! only before it is open.
+
+use super::config::TcpConfig;
+use super::session::{Owed, TcpSession};
+use super::state::State;
+use xylem_core::{
+    Answer, Control, Event, Handled, Message, NetworkError, NetworkErrorKind, Outbox, Question, Setting, Status,
+};
+use xylem_wire::{SequenceNumber, TcpHeader};
+
+/// MTUs that are common, for errors that do not say one (RFC 1191, section 7.1).
+const PLATEAUS: [u32; 9] = [65_535, 32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508];
+
+impl TcpSession {
+    /// Queues what the application pushed.
+    pub(super) fn take_from_above(&mut self, message: &mut Message) {
+        let is_urgent = message.attributes.urgent;
+        self.send.queue.append(message);
+        if is_urgent {
+            self.send.urgent = Some(self.send.first + self.send.queue.len());
+        }
+        self.send.starved |= self.send.room() < self.send.budget as usize / 4;
+    }
+
+    /// A control has come.
+    pub(super) fn hear(&mut self, control: &mut Control, out: &mut Outbox) -> Handled {
+        match control {
+            Control::Set(setting) => self.set(*setting, out),
+            Control::Question(Question::Status, answer) => {
+                *answer = Some(Answer::Status(self.status()));
+                Handled::Yes
+            }
+            Control::Facts(facts) => {
+                self.sizes.take(facts);
+                self.resize();
+                *facts = facts.clone().less(TcpHeader::LENGTH_MAX);
+                Handled::No
+            }
+            Control::NetworkError(error) => self.network_error(*error, out),
+            // What was refused below is tried again when this verb ends; whoever is above may have been refused too.
+            Control::Writable => Handled::No,
+            _ => Handled::No,
+        }
+    }
+
+    fn set(&mut self, setting: Setting, out: &mut Outbox) -> Handled {
+        match setting {
+            Setting::NoDelay(no_delay) => self.no_delay = no_delay,
+            Setting::KeepAlive(after) => (self.keep_alive, self.probes) = (after, 0),
+            Setting::UserTimeout(after) => self.user_timeout = after,
+            Setting::ReceiveBuffer(bytes) => self.receive.buffer = TcpConfig::buffer(bytes),
+            Setting::SendBuffer(bytes) => {
+                self.send.budget = TcpConfig::buffer(bytes);
+                self.wake_writer(out);
+            }
+            Setting::ReceiveClosed => self.close_receive(out),
+            Setting::SendClosed => self.close_send(),
+            Setting::Abort => self.abort(out),
+            // Those of the network layer, and whatever else there will be, are not ours.
+            _ => return Handled::No,
+        }
+        Handled::Yes
+    }
+
+    /// The application will send no more: FIN follows what is queued.
+    fn close_send(&mut self) {
+        if self.send.fin {
+            return;
+        }
+        match self.state {
+            State::SynSent => self.send.fin = true,
+            State::SynReceived(_) => self.send.fin = true,
+            State::Established => (self.send.fin, self.state) = (true, State::FinWait1),
+            State::CloseWait => (self.send.fin, self.state) = (true, State::LastAck),
+            State::FinWait1
+            | State::FinWait2 { .. }
+            | State::Closing
+            | State::LastAck
+            | State::TimeWait { .. }
+            | State::Closed => {}
+        }
+    }
+
+    /// The application will read no more: what arrives is acknowledged and dropped.
+    fn close_receive(&mut self, out: &mut Outbox) {
+        self.receive.discards = true;
+        self.receive.credit(usize::MAX);
+        if self.state.receives() && self.receive.owes_update() {
+            self.owe(Owed::Now);
+        }
+        self.advance(out);
+    }
+
+    /// The application is done with both directions (RFC 9293, MAY-1). What it has not read, or what comes later, is
+    /// lost, and the peer shall know (SHLD-3; RFC 2525, section 2.17).
+    pub(super) fn close_both(&mut self, out: &mut Outbox) {
+        self.closed = true;
+        match self.state {
+            State::SynSent => self.become_closed(),
+            State::FinWait2 { .. } if self.receive.unread == 0 => {
+                self.state = State::FinWait2 { until: Some(out.now + self.config.orphan_wait) };
+            }
+            State::SynReceived(_)
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2 { .. }
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck => {
+                if self.receive.unread > 0 || !self.receive.early.is_empty() {
+                    self.abort(out);
+                } else {
+                    self.close_send();
+                }
+            }
+            State::TimeWait { .. } | State::Closed => {}
+        }
+    }
+
+    fn network_error(&mut self, error: NetworkError, out: &mut Outbox) -> Handled {
+        let sent = self.send.highest.since(self.send.unacknowledged).max(0) as u32;
+        let is_in_flight =
+            error.sequence.is_some_and(|number| SequenceNumber(number).is_within(self.send.unacknowledged, sent));
+        if !is_in_flight {
+            // RFC 5927, section 4.1: who did not see what is in flight did not see the connection.
+            return Handled::Yes;
+        }
+        match error.kind {
+            NetworkErrorKind::TooLarge { mtu } => {
+                self.path_takes(mtu);
+                Handled::Yes
+            }
+            NetworkErrorKind::NetworkUnreachable
+            | NetworkErrorKind::HostUnreachable
+            | NetworkErrorKind::ProtocolUnreachable
+            | NetworkErrorKind::PortUnreachable => {
+                // RFC 9293, MUST-54, MUST-56, SHLD-25, SHLD-26: hard before the connection is open, soft afterwards.
+                if self.state == State::SynSent {
+                    self.finish_with(Event::Unreachable, out);
+                } else {
+                    out.tell(Control::Event(Event::InTrouble));
+                }
+                Handled::No
+            }
+            _ => Handled::No,
+        }
+    }
+
+    /// The path takes network packets of `mtu` bytes only (0: it did not say). What was too large goes out again at once,
+    /// which is no sign of congestion (RFC 1191, section 6.5).
+    fn path_takes(&mut self, mtu: u16) {
+        let overhead = 65_535 - self.ends.below_network(65_535) as u32;
+        let now = self.sizes.mtu + overhead;
+        let said = match mtu {
+            0 => PLATEAUS.into_iter().find(|plateau| *plateau < now).unwrap_or(now),
+            mtu => u32::from(mtu),
+        };
+        let said = said.max(self.config.path_mtu_min as u32);
+        if said >= now {
+            return;
+        }
+        self.sizes.mtu = said - overhead.min(said);
+        self.resize();
+        if self.state.transmits() {
+            self.send.next = self.send.unacknowledged;
+            self.retransmission.sent_again();
+        }
+    }
+
+    fn status(&self) -> Status {
+        Status {
+            state: self.state.name(),
+            round_trip: self.retransmission.smoothed(),
+            retransmission_timeout: self.retransmission.timeout(&self.config),
+            congestion_window: self.congestion.window() as usize,
+            in_flight: self.send.highest.since(self.send.unacknowledged).max(0) as usize,
+            retransmitted: u64::from(self.retransmission.count),
+            segment_size: self.sizes.segment as usize,
+            peer_window: self.send.window as usize,
+            urgent: self.receive.urgent_ahead() as usize,
+        }
+    }
+}
