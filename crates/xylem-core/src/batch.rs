@@ -36,9 +36,8 @@ impl Batch {
 
     /// Pops every message through one session that stands alone.
     pub(crate) fn through<S: Session + ?Sized>(&mut self, session: &mut S, out: &mut Outbox) {
-        let room = out.room_bytes();
         self.each(out, |message, out| {
-            out.begin(room);
+            out.begin(out.room_bytes());
             session.pop(message, out)
         });
     }

@@ -36,6 +36,8 @@ pub struct Outbox {
     room: usize,
     pushed_by_verb: usize,
     raised_by_verb: usize,
+    told_by_verb: usize,
+    advised_by_verb: usize,
     credit: usize,
     levels: Levels,
     down: Vec<Option<Message>>,
@@ -81,6 +83,8 @@ impl Outbox {
             room: usize::MAX,
             pushed_by_verb: 0,
             raised_by_verb: 0,
+            told_by_verb: 0,
+            advised_by_verb: 0,
             credit: 0,
             levels: Levels::default(),
             down: Vec::new(),
@@ -108,7 +112,7 @@ impl Outbox {
         Outbox::LIMIT - self.pushed_by_verb
     }
 
-    /// How many bytes the session below takes before it would refuse.
+    /// How many bytes the session below takes before it would refuse, what this verb has sent already taken off.
     pub fn room_bytes(&self) -> usize {
         self.room
     }
@@ -125,6 +129,7 @@ impl Outbox {
     pub fn push(&mut self, message: Message) {
         assert!(self.pushed_by_verb < Outbox::LIMIT, "one verb sent more than {} messages", Outbox::LIMIT);
         self.pushed_by_verb += 1;
+        self.occupy(message.len());
         self.down.push(Some(message));
     }
 
@@ -140,13 +145,19 @@ impl Outbox {
 
     /// Tells those above.
     pub fn tell(&mut self, control: Control) {
-        assert!(self.told.len() < 4 * Outbox::CONTROL_LIMIT, "too many controls told upward");
+        assert!(self.told_by_verb < Outbox::CONTROL_LIMIT, "one verb told more than {} controls", Outbox::CONTROL_LIMIT);
+        self.told_by_verb += 1;
         self.told.push(Some(control));
     }
 
     /// Tells, or asks, those below.
     pub fn advise(&mut self, control: Control) {
-        assert!(self.advice.len() < 4 * Outbox::CONTROL_LIMIT, "too many controls told downward");
+        assert!(
+            self.advised_by_verb < Outbox::CONTROL_LIMIT,
+            "one verb advised more than {} controls",
+            Outbox::CONTROL_LIMIT
+        );
+        self.advised_by_verb += 1;
         self.advice.push(Some(control));
     }
 
@@ -214,11 +225,13 @@ impl Outbox {
 
     /// All controls told upward so far, in order.
     pub fn drain_told(&mut self) -> impl Iterator<Item = Control> + '_ {
+        self.told_by_verb = 0;
         self.told.drain(..).flatten()
     }
 
     /// All controls told downward so far, in order.
     pub fn drain_advice(&mut self) -> impl Iterator<Item = Control> + '_ {
+        self.advised_by_verb = 0;
         self.advice.drain(..).flatten()
     }
 
@@ -285,6 +298,8 @@ impl Outbox {
     pub fn begin(&mut self, room: usize) {
         self.pushed_by_verb = 0;
         self.raised_by_verb = 0;
+        self.told_by_verb = 0;
+        self.advised_by_verb = 0;
         self.room = room;
     }
 
@@ -328,7 +343,15 @@ impl Outbox {
     }
 
     pub(crate) fn fill_down(&mut self, slot: usize, message: Message) {
+        self.occupy(message.len());
         self.down[slot] = Some(message);
+    }
+
+    /// Takes what is sent off the room below, if that has a limit.
+    fn occupy(&mut self, bytes: usize) {
+        if self.room != usize::MAX {
+            self.room = self.room.saturating_sub(bytes);
+        }
     }
 
     pub(crate) fn reserve_up(&mut self) -> usize {

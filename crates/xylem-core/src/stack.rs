@@ -6,11 +6,12 @@
 use crate::batch::Batch;
 use crate::control::{Control, Handled};
 use crate::message::Message;
-use crate::outbox::{Levels, Mark, Outbox};
+use crate::outbox::{Levels, Outbox};
 use crate::record::Record;
 use crate::session::{Piece, Session, Verdict};
 use crate::stage::Sealed;
 use crate::time::{Instant, earlier};
+use std::ops::Range;
 
 /// An upper session on a lower one, joined when the program is compiled.
 #[derive(Debug)]
@@ -41,15 +42,30 @@ struct Seam<'a, U: ?Sized, L: ?Sized> {
     lower: &'a mut L,
 }
 
+/// What one verb of the lower session left for the upper one. It is counted off when the verb returns, since what the
+/// upper session leaves comes to lie behind it in the same lanes and is for others.
+struct Risen {
+    up: Range<usize>,
+    told: Range<usize>,
+    levels: Levels,
+}
+
+/// What one verb of the upper session left for the lower one; see [`Risen`].
+struct Sunk {
+    down: Range<usize>,
+    advice: Range<usize>,
+    credit: usize,
+    finished: bool,
+}
+
 impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
     fn pop(&mut self, message: &mut Message, out: &mut Outbox) -> Verdict {
-        let mark = out.mark();
-        let (verdict, levels) = self.lower_verb(out, |lower, out| lower.pop(message, out));
+        let (verdict, risen) = self.lower_verb(out, |lower, out| lower.pop(message, out));
         let verdict = match verdict {
             Verdict::Pass => self.upper_verb(out, |upper, out| upper.pop(message, out)),
             other => other,
         };
-        self.rise(mark, levels, out);
+        self.rise(risen, out);
         verdict
     }
 
@@ -58,10 +74,14 @@ impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
         if self.lower.room() < message.len() {
             return Verdict::Refuse;
         }
-        match self.upper_verb(out, |upper, out| upper.push(message, out)) {
+        // What passes goes before what was sent besides, as it does where a path has one session only.
+        let (verdict, sunk) = self.upper_alone(out, |upper, out| upper.push(message, out));
+        let verdict = match verdict {
             Verdict::Pass => self.push_lower(message, out),
             other => other,
-        }
+        };
+        self.sink(sunk, out);
+        verdict
     }
 
     fn credit(&mut self, bytes: usize, out: &mut Outbox) {
@@ -69,9 +89,7 @@ impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
     }
 
     fn timeout(&mut self, out: &mut Outbox) {
-        let mark = out.mark();
-        let ((), levels) = self.lower_verb(out, |lower, out| lower.timeout(out));
-        self.rise(mark, levels, out);
+        self.lower_verb_and_rise(out, |lower, out| lower.timeout(out));
         self.upper_verb(out, |upper, out| upper.timeout(out));
     }
 
@@ -80,7 +98,11 @@ impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
         if control.travels_down() {
             match self.upper_verb(out, |upper, out| upper.control(control, out)) {
                 Handled::Yes => Handled::Yes,
-                Handled::No => self.control_lower(control, out),
+                Handled::No => {
+                    let handled = self.control_lower(control, out);
+                    self.pass_answer(control, out);
+                    handled
+                }
             }
         } else {
             match self.control_lower(control, out) {
@@ -96,15 +118,22 @@ impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
 
     fn pop_batch(&mut self, batch: &mut Batch, out: &mut Outbox) {
         let mark = out.mark();
-        let ((), levels) = self.lower_verb(out, |lower, out| lower.pop_batch(batch, out));
+        let ((), risen) = self.lower_verb(out, |lower, out| lower.pop_batch(batch, out));
         batch.merge(self.upper);
         batch.each(out, |message, out| self.upper_verb(out, |upper, out| upper.pop(message, out)));
-        self.rise(mark, levels, out);
+        self.rise(risen, out);
         batch.take_raised(mark, out);
     }
 
     /// Runs a verb of the upper session and carries what it did to the lower one.
     fn upper_verb<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut U, &mut Outbox) -> R) -> R {
+        let (result, sunk) = self.upper_alone(out, verb);
+        self.sink(sunk, out);
+        result
+    }
+
+    /// Runs a verb of the upper session and counts off what it left.
+    fn upper_alone<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut U, &mut Outbox) -> R) -> (R, Sunk) {
         let (mark, room) = (out.mark(), out.room_bytes());
         let (credit, levels) = (out.take_credit(), out.take_levels());
         out.begin(room.min(self.lower.room()));
@@ -113,19 +142,13 @@ impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
         let (its_credit, its_levels) = (out.take_credit(), out.take_levels());
         out.restore_credit(credit);
         out.set_levels(Levels { writable: levels.writable | its_levels.writable, ..levels });
-        self.sink(mark, out);
-        if its_credit > 0 {
-            self.lower_verb_and_rise(out, |lower, out| lower.credit(its_credit, out));
-        }
-        if its_levels.finished {
-            self.lower_verb_and_rise(out, |lower, out| lower.close(out));
-        }
-        result
+        let (down, advice) = (out.down_since(mark), out.advice_since(mark));
+        (result, Sunk { down, advice, credit: its_credit, finished: its_levels.finished })
     }
 
-    /// Carries down what the upper session has sent since `mark`.
-    fn sink(&mut self, mark: Mark, out: &mut Outbox) {
-        for slot in out.down_since(mark) {
+    /// Carries down what a verb of the upper session has left.
+    fn sink(&mut self, sunk: Sunk, out: &mut Outbox) {
+        for slot in sunk.down {
             if let Some(mut message) = out.take_down(slot) {
                 let place = out.reserve_down();
                 match self.push_lower(&mut message, out) {
@@ -136,13 +159,19 @@ impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
                 }
             }
         }
-        for slot in out.advice_since(mark) {
+        for slot in sunk.advice {
             if let Some(mut control) = out.take_advice(slot) {
                 match self.control_lower(&mut control, out) {
                     Handled::No => out.pass_advice(control),
                     Handled::Yes => self.answer(control, out),
                 }
             }
+        }
+        if sunk.credit > 0 {
+            self.lower_verb_and_rise(out, |lower, out| lower.credit(sunk.credit, out));
+        }
+        if sunk.finished {
+            self.lower_verb_and_rise(out, |lower, out| lower.close(out));
         }
     }
 
@@ -156,9 +185,21 @@ impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
         }
     }
 
-    /// Carries up what the lower session has raised and told since `mark`.
-    fn rise(&mut self, mark: Mark, lower: Levels, out: &mut Outbox) {
-        for slot in out.up_since(mark) {
+    /// An answer passes the upper session on its way to an asker above it, who gets what that one makes of it.
+    fn pass_answer(&mut self, control: &mut Control, out: &mut Outbox) {
+        let Control::Question(_, answer) = control else { return };
+        let Some(given) = answer.take() else { return };
+        let mut control = Control::Answer(given);
+        if self.upper_verb(out, |upper, out| upper.control(&mut control, out)) == Handled::No
+            && let Control::Answer(given) = control
+        {
+            *answer = Some(given);
+        }
+    }
+
+    /// Carries up what a verb of the lower session has left.
+    fn rise(&mut self, risen: Risen, out: &mut Outbox) {
+        for slot in risen.up {
             if let Some(mut message) = out.take_up(slot) {
                 let place = out.reserve_up();
                 match self.upper_verb(out, |upper, out| upper.pop(&mut message, out)) {
@@ -169,20 +210,20 @@ impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
                 }
             }
         }
-        for slot in out.told_since(mark) {
+        for slot in risen.told {
             if let Some(mut control) = out.take_told(slot)
                 && self.upper_verb(out, |upper, out| upper.control(&mut control, out)) == Handled::No
             {
                 out.pass_told(control);
             }
         }
-        if lower.writable {
+        if risen.levels.writable {
             let handled = self.upper_verb(out, |upper, out| upper.control(&mut Control::Writable, out));
             if handled == Handled::No {
                 out.writable();
             }
         }
-        if lower.finished {
+        if risen.levels.finished {
             out.finish();
         }
     }
@@ -196,21 +237,20 @@ impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
     }
 
     fn lower_verb_and_rise<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut L, &mut Outbox) -> R) -> R {
-        let mark = out.mark();
-        let (result, levels) = self.lower_verb(out, verb);
-        self.rise(mark, levels, out);
+        let (result, risen) = self.lower_verb(out, verb);
+        self.rise(risen, out);
         result
     }
 
-    /// Runs a verb of the lower session. The levels it sets are the seam's to interpret.
-    fn lower_verb<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut L, &mut Outbox) -> R) -> (R, Levels) {
-        let levels = out.take_levels();
+    /// Runs a verb of the lower session and counts off what it left. The levels it sets are the seam's to interpret.
+    fn lower_verb<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut L, &mut Outbox) -> R) -> (R, Risen) {
+        let (mark, levels) = (out.mark(), out.take_levels());
         out.begin(out.room_bytes());
         let result = verb(self.lower, out);
         out.begin(out.room_bytes());
         let its_levels = out.take_levels();
         out.set_levels(levels);
-        (result, its_levels)
+        (result, Risen { up: out.up_since(mark), told: out.told_since(mark), levels: its_levels })
     }
 }
 
@@ -256,6 +296,9 @@ impl Session for [Box<dyn Session>] {
     fn cut(&self, headers: &mut [u8], piece: &Piece) -> usize {
         self.iter().rev().fold(0, |at, session| at + session.cut(&mut headers[at..], piece))
     }
+    fn merge(&mut self, held: &mut Message, next: &mut Message) -> bool {
+        self.last_mut().is_some_and(|lowest| lowest.merge(held, next))
+    }
     fn sealed(&mut self, message: &mut Message, results: &Sealed) {
         self.iter_mut().for_each(|session| session.sealed(message, results));
     }
@@ -294,6 +337,9 @@ impl Session for Chain {
     }
     fn cut(&self, headers: &mut [u8], piece: &Piece) -> usize {
         self.0.cut(headers, piece)
+    }
+    fn merge(&mut self, held: &mut Message, next: &mut Message) -> bool {
+        self.0.merge(held, next)
     }
     fn sealed(&mut self, message: &mut Message, results: &Sealed) {
         self.0.sealed(message, results);
@@ -341,6 +387,9 @@ impl<U: Session, L: Session> Session for Stack<U, L> {
         let lower = self.lower.cut(headers, piece);
         lower + self.upper.cut(&mut headers[lower..], piece)
     }
+    fn merge(&mut self, held: &mut Message, next: &mut Message) -> bool {
+        self.lower.merge(held, next)
+    }
     fn sealed(&mut self, message: &mut Message, results: &Sealed) {
         self.upper.sealed(message, results);
         self.lower.sealed(message, results);
@@ -356,3 +405,7 @@ impl<U: Session, L: Session> Session for Stack<U, L> {
         self.seam().pop_batch(batch, out);
     }
 }
+
+#[cfg(test)]
+#[path = "stack_tests.rs"]
+mod tests;

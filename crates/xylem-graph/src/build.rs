@@ -77,7 +77,6 @@ pub struct Making<'a> {
     pub random: Random,
     graph: &'a Graph,
     catalogue: &'a Catalogue,
-    node: &'a FileNode,
     pages: &'a mut Pages,
     devices: &'a [DeviceFacts],
     edges: &'a [DeviceEdge],
@@ -112,17 +111,44 @@ impl<'a> Making<'a> {
 
     /// The names of the nodes it stands over, with their protocols, in order; a device has no name.
     pub fn lowers(&self) -> Vec<Option<(&'a str, &'a str)>> {
+        self.lowers_of(self.name)
+    }
+
+    /// What another node stands over, as [`lowers`](Making::lowers).
+    ///
+    /// # Panics
+    /// If the graph has no such node: names come from [`lowers`](Making::lowers) and [`uppers`](Making::uppers).
+    pub fn lowers_of(&self, name: &str) -> Vec<Option<(&'a str, &'a str)>> {
         let graph = self.graph;
+        let node = graph.node(name).expect("the name comes from the graph");
         let named = |lower: &'a FileLower| match lower {
             FileLower::Node(name) => graph.node(name).map(|node| (&*node.name.value, &*node.protocol.value)),
             FileLower::Device(_) => None,
         };
-        self.node.lowers.iter().map(|lower| named(&lower.value)).collect()
+        node.lowers.iter().map(|lower| named(&lower.value)).collect()
     }
 
     /// The nodes that stand over this one: names and protocols.
     pub fn uppers(&self) -> Vec<(&'a str, &'a str)> {
-        self.graph.uppers(self.name).map(|node| (&*node.name.value, &*node.protocol.value)).collect()
+        self.uppers_of(self.name)
+    }
+
+    /// The nodes that stand over another one, as [`uppers`](Making::uppers).
+    pub fn uppers_of(&self, name: &str) -> Vec<(&'a str, &'a str)> {
+        let graph = self.graph;
+        graph
+            .nodes
+            .iter()
+            .filter(|node| node.stands_over(name))
+            .map(|node| (&*node.name.value, &*node.protocol.value))
+            .collect()
+    }
+
+    /// The numbers by which this node knows those that stand over it, in the order of the file; 0 for one without.
+    pub fn numbers_above(&self) -> Vec<u32> {
+        let graph = self.graph;
+        let uppers = graph.nodes.iter().filter(|node| node.stands_over(self.name));
+        uppers.map(|upper| number_on(graph, self.catalogue, upper, self.name).unwrap_or(0)).collect()
     }
 
     /// The options of another node.
@@ -137,8 +163,27 @@ impl<'a> Making<'a> {
 
     /// The facts of the device this node stands over, if it does.
     pub fn device(&self) -> Option<&'a DeviceFacts> {
-        let index = self.edges.iter().position(|edge| edge.node == self.name)?;
+        self.device_of(self.name)
+    }
+
+    /// The facts of the device another node stands over, if it does.
+    pub fn device_of(&self, name: &str) -> Option<&'a DeviceFacts> {
+        let index = self.edges.iter().position(|edge| edge.node == name)?;
         self.devices.get(index)
+    }
+
+    /// The protocol of a node.
+    ///
+    /// # Panics
+    /// If the graph has no such node: names come from [`lowers`](Making::lowers) and [`uppers`](Making::uppers).
+    pub fn protocol_of(&self, name: &str) -> &'a str {
+        let graph = self.graph;
+        &graph.node(name).expect("the name comes from the graph").protocol.value
+    }
+
+    /// Whether a protocol adds no header: what stands over its node stands, in effect, over what is below it.
+    pub fn is_virtual(&self, protocol: &str) -> bool {
+        self.catalogue.description(protocol).is_some_and(|it| matches!(it.provides, Provides::AsBelow))
     }
 }
 
@@ -196,7 +241,6 @@ pub fn build(
             random: random.child(),
             graph,
             catalogue,
-            node,
             pages: &mut pages,
             devices: &devices,
             edges: &edges,
@@ -219,18 +263,19 @@ pub fn build(
     Ok(Instance::new(nodes, devices, limits, random.next()))
 }
 
-/// The number by which the node `lower` knows `node`. A virtual protocol is known by the number of the one above it.
+/// The number by which the node `lower` knows `node`. A virtual protocol is known by the number of the one above it, as
+/// this lower counts: over several lowers it may be another one on each.
 fn number_on(graph: &Graph, catalogue: &Catalogue, node: &FileNode, lower: &str) -> Option<u32> {
-    let description = catalogue.description(&node.protocol.value)?;
-    let below = graph.node(lower)?;
-    if matches!(description.provides, Provides::AsBelow) {
-        let upper = graph.uppers(&node.name.value).next()?;
-        return number_on(graph, catalogue, upper, &node.name.value);
+    let (numbering, space) = numbering(graph, catalogue, graph.node(lower)?)?;
+    let mut known = node;
+    let mut description = catalogue.description(&known.protocol.value)?;
+    while matches!(description.provides, Provides::AsBelow) {
+        known = graph.uppers(&known.name.value).next()?;
+        description = catalogue.description(&known.protocol.value)?;
     }
-    let (numbering, space) = numbering(graph, catalogue, below)?;
     match description.number_on(&numbering, space)? {
         Number::Fixed(number) => Some(number),
-        Number::Option(option) => Settings::new(node, description).integer(option).map(|number| number as u32),
+        Number::Option(option) => Settings::new(known, description).integer(option).map(|number| number as u32),
     }
 }
 

@@ -3,10 +3,12 @@
 //! Everything keeps the place it was read at, so that later checks can point at it; equality ignores places, so that two
 //! texts that say the same are the same graph. Reading is in `parse`, printing in `print`, judging in `check`.
 
+use std::fmt;
 use std::ops::Deref;
 
 use super::choice::{Data, Demux, DeviceName, Placement};
-use super::name::Name;
+use super::name::{Name, NameError};
+use super::nearest::one_of;
 use super::problem::Position;
 use super::value::Value;
 
@@ -155,6 +157,29 @@ impl Graph {
         Some(order)
     }
 
+    /// Says an option of a node in code: it takes the place of what the file says, or is added. The graph is to be checked
+    /// afterwards, as if the file had said it.
+    ///
+    /// # Errors
+    ///
+    /// [`SetError`] if no node has that name, the node has no place for another option, or the option's name is none.
+    pub fn set(&mut self, node: &str, option: &str, value: Value) -> Result<(), SetError> {
+        let name = Name::new(option).map_err(SetError::Name)?;
+        let Some(found) = self.nodes.iter_mut().find(|found| *found.name.value == *node) else {
+            let names = self.nodes.iter().map(|node| node.name.value.to_string()).collect();
+            return Err(SetError::NoNode { expected: names, got: node.to_owned() });
+        };
+        if let Some(said) = found.options.iter_mut().find(|said| said.name.value == name) {
+            said.value = Located::nowhere(value);
+            return Ok(());
+        }
+        if found.options.len() == OPTIONS_MAX {
+            return Err(SetError::Full);
+        }
+        found.options.push(Setting { name: Located::nowhere(name), value: Located::nowhere(value) });
+        Ok(())
+    }
+
     /// Where the file places a node, if it says so.
     pub fn placed(&self, name: &str) -> Option<Placement> {
         self.places.iter().find(|place| *place.node.value == *name).map(|place| place.placement)
@@ -216,5 +241,65 @@ impl Lower {
             Lower::Node(name) => name,
             Lower::Device(device) => device.word(),
         }
+    }
+}
+
+/// Why [`Graph::set`] could not say an option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetError {
+    /// No node has that name.
+    NoNode {
+        /// The names of the graph's nodes.
+        expected: Vec<String>,
+        /// The name that was asked for.
+        got: String,
+    },
+    /// The option's name is none.
+    Name(NameError),
+    /// The node has [`OPTIONS_MAX`] options already.
+    Full,
+}
+
+impl fmt::Display for SetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetError::NoNode { expected, got } => {
+                write!(f, "no node is called `{got}`; expected {}", one_of(expected.iter().map(String::as_str)))
+            }
+            SetError::Name(error) => error.fmt(f),
+            SetError::Full => write!(f, "the node has {OPTIONS_MAX} options already; expected at most so many"),
+        }
+    }
+}
+
+impl std::error::Error for SetError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::parse;
+
+    #[test]
+    fn an_option_said_in_code_takes_the_files_place_or_is_added() {
+        let mut graph = parse("link over tap { mtu = 1500 }").expect("a graph");
+        graph.set("link", "mtu", Value::Integer(576)).expect("the node is there");
+        graph.set("link", "interface", Value::Text("tap7".into())).expect("the node is there");
+        let said = parse("link over tap { mtu = 576, interface = \"tap7\" }").expect("a graph");
+        assert_eq!(graph, said);
+    }
+
+    #[test]
+    fn an_option_of_nobody_and_an_option_without_a_name_are_refused() {
+        let mut graph = parse("a over tap\nb over a").expect("a graph");
+        let before = graph.clone();
+        let error = graph.set("c", "mtu", Value::Integer(576)).unwrap_err();
+        assert_eq!(error.to_string(), "no node is called `c`; expected `a` or `b`");
+        let error = graph.set("a", "m t u", Value::Integer(576)).unwrap_err();
+        assert!(error.to_string().starts_with("a name has ' '"), "{error}");
+        for option in 0..OPTIONS_MAX {
+            graph.set("a", &format!("option_{option}"), Value::Bool(true)).expect("there is room");
+        }
+        assert_eq!(graph.set("a", "one_more", Value::Bool(true)), Err(SetError::Full));
+        assert_ne!(graph, before);
     }
 }

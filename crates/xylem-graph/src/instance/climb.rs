@@ -5,6 +5,7 @@ use super::serve::Ticket;
 use super::{Below, Instance, Shepherd, World};
 use arrayvec::ArrayVec;
 use xylem_core::drop::linker;
+use xylem_core::opening::NO_EMBRYO;
 use xylem_core::{
     Control, Demux, EnableId, HEIGHT_MAX, Message, NetworkError, NetworkErrorKind, Participants, PathId, View,
 };
@@ -75,7 +76,10 @@ impl Instance {
                 Demux::Path(id) => return self.ticket(id, &way),
                 Demux::Open(enable) => {
                     let participants = std::mem::take(&mut view.participants);
-                    let id = self.open_for_enable(world, shepherd, node, enable, participants)?;
+                    let Some(id) = self.open_for_enable(world, shepherd, node, enable, participants) else {
+                        self.dropped(&NO_EMBRYO);
+                        return None;
+                    };
                     return self.ticket(id, &way);
                 }
                 Demux::Enable(enable) => {

@@ -1,6 +1,7 @@
 //! Opens and enables on their way down through the graph. The linker knows who stands below whom; the protocols take
 //! their own part. A passive open is an ordinary one: only the protocol that keeps the enable is told of it.
 
+use super::trunk::Standing;
 use super::{Below, Instance, lock};
 use smallvec::SmallVec;
 use xylem_core::Instant;
@@ -100,15 +101,15 @@ impl PathLinker<'_> {
         participants: Participants,
         random: &mut Random,
     ) -> Result<Opened, OpenError> {
-        let (id, mut facts, completed) = self.instance.trunk(node, participants, self.now, random)?;
+        let Standing { id, mut facts, completed, hold } =
+            self.instance.trunk(node, participants, self.now, random)?;
         facts.number = number;
         let leaf = Leaf { end: End::Trunk(id), way: [node].into_iter().collect() };
-        let user = self.instance.trunk_user(id);
         Ok(Opened {
             leaves: SmallVec::from_buf([leaf]),
             facts: Some(facts),
             participants: completed,
-            bindings: SmallVec::from_iter([user]),
+            bindings: SmallVec::from_iter([hold]),
             ..Opened::default()
         })
     }

@@ -22,6 +22,8 @@ mod reply;
 mod request;
 mod serve;
 mod shepherd;
+#[cfg(test)]
+mod tests;
 mod trunk;
 mod turn;
 mod world;

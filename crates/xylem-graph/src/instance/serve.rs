@@ -106,7 +106,7 @@ impl Instance {
             if tenant.finished {
                 let tenant = guard.take();
                 drop(guard);
-                return self.bury(shepherd, cell, tenant);
+                return self.bury(world, shepherd, cell, tenant);
             }
             drop(guard);
             if cell.left_empty() {
@@ -220,8 +220,10 @@ impl Instance {
             self.dropped(reason);
         }
         self.carry_up(world, shepherd, tenant);
-        for message in shepherd.out.drain_down() {
-            match tenant.path.leaves[usize::from(message.attributes.branch)].end {
+        for mut message in shepherd.out.drain_down() {
+            // The branch named a leaf of this path; to what is below it says nothing.
+            let leaf = std::mem::take(&mut message.attributes.branch);
+            match tenant.path.leaves[usize::from(leaf)].end {
                 End::Device(device) => self.emit(world, device, message, &tenant.path),
                 End::Trunk(trunk) => shepherd.pending.push_back((trunk, Work::Push(message))),
             }
@@ -366,19 +368,22 @@ impl Instance {
         }
     }
 
-    /// The path is finished: its keys are freed, what lingers goes to its protocol, and its anchor is told.
-    fn bury(&self, shepherd: &mut Shepherd, cell: &Cell, tenant: Option<Tenant>) {
+    /// The path is finished: what lingers goes to its protocol, its keys are freed, and its anchor is told. In this order,
+    /// so that no segment finds neither the path nor what it left.
+    fn bury<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Cell, tenant: Option<Tenant>) {
         let Some(tenant) = tenant else { return };
         self.paths.remove(cell.id.index, cell.id.generation);
         while cell.take().is_some() {}
         self.counters.gone.fetch_add(1, Ordering::Relaxed);
         let Tenant { path, top, linger, .. } = tenant;
-        drop(path);
         if let Some(entry) = linger {
-            let protocols = self.nodes.iter().filter_map(|node| node.protocol.as_ref());
-            let taken = protocols.into_iter().any(|it| it.linger(&entry, shepherd.out.now) == Handled::Yes);
-            assert!(taken, "no protocol took what one of its sessions left behind");
+            let takes = |node: &super::Node| {
+                node.protocol.as_ref().is_some_and(|it| it.linger(&entry, shepherd.out.now) == Handled::Yes)
+            };
+            let taker = self.nodes.iter().position(takes).expect("some protocol takes what its session left behind");
+            self.arm_node(world, taker as u8);
         }
+        drop(path);
         if let Top::Anchor(anchor) = top {
             anchor.gone();
         }

@@ -5,6 +5,7 @@ use super::linker::PathLinker;
 use super::paths::Top;
 use super::{Instance, Shepherd, Work, World, lock};
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use xylem_core::{Binding, Facts, Instant, OpenError, Participants, PathId, Random};
 
@@ -39,36 +40,59 @@ impl Drop for User {
     }
 }
 
+/// What one more user of a trunk gets.
+pub(super) struct Standing {
+    pub id: PathId,
+    pub facts: Facts,
+    /// Who converses, in full.
+    pub completed: Participants,
+    /// The user's hold: the trunk stays as long as somebody has one.
+    pub hold: Binding,
+}
+
+impl Trunks {
+    /// Lets one more user stand on the trunk of `key`. Found and held under one lock: in between it could be closed.
+    fn stand(&self, key: &(u8, Participants)) -> Option<Standing> {
+        let trunk = self.by_key.get(key)?;
+        let hold = User { id: trunk.id, users: Arc::clone(&trunk.users), idle: Arc::clone(&self.idle) };
+        let (facts, completed) = (trunk.facts.clone(), trunk.completed.clone());
+        Some(Standing { id: trunk.id, facts, completed, hold: Box::new(hold) })
+    }
+}
+
 impl Instance {
-    /// The trunk of `node` between `participants`, made if there is none; what it offers, and who they are in full.
+    /// The trunk of `node` between `participants`, made if there is none.
     pub(super) fn trunk(
         &self,
         node: u8,
         participants: Participants,
         now: Instant,
         random: &mut Random,
-    ) -> Result<(PathId, Facts, Participants), OpenError> {
+    ) -> Result<Standing, OpenError> {
         let key = (node, participants);
-        if let Some(trunk) = lock(&self.trunks).by_key.get(&key) {
-            return Ok((trunk.id, trunk.facts.clone(), trunk.completed.clone()));
+        if let Some(standing) = lock(&self.trunks).stand(&key) {
+            return Ok(standing);
         }
         let id = self.reserve_path()?;
         let linker = PathLinker::new(self, node, id, now);
         let opened = linker.open_node(node, 0, key.1.clone(), random, None);
         let offer = opened.as_ref().ok().map(|opened| (opened.facts.clone(), opened.participants.clone()));
-        self.settle_in(id, opened, Top::Node(node))?;
+        if let Err(error) = self.settle_in(id, opened, Top::Node(node)) {
+            // Another shepherd may have been faster, and has the keys.
+            return lock(&self.trunks).stand(&key).ok_or(error);
+        }
         let (facts, completed) = offer.expect("what failed to open has returned above");
         let facts = facts.expect("what opens says what it offers");
-        let trunk = Trunk { id, facts: facts.clone(), completed: completed.clone(), users: Arc::new(()) };
-        lock(&self.trunks).by_key.insert(key, trunk);
-        Ok((id, facts, completed))
-    }
-
-    /// A hold on trunk `id` for one more user.
-    pub(super) fn trunk_user(&self, id: PathId) -> Binding {
-        let trunks = lock(&self.trunks);
-        let trunk = trunks.by_key.values().find(|trunk| trunk.id == id).expect("its user has just opened it");
-        Box::new(User { id, users: Arc::clone(&trunk.users), idle: Arc::clone(&trunks.idle) })
+        let mut trunks = lock(&self.trunks);
+        if let Some(standing) = trunks.stand(&key) {
+            // Another was faster, and nothing of the two says so (a trunk without keys): ours goes before anybody saw it.
+            drop(trunks);
+            self.paths.remove(id.index, id.generation);
+            self.counters.gone.fetch_add(1, Ordering::Relaxed);
+            return Ok(standing);
+        }
+        trunks.by_key.insert(key.clone(), Trunk { id, facts, completed, users: Arc::new(()) });
+        Ok(trunks.stand(&key).expect("it has just been put there"))
     }
 
     /// Closes the trunks whose last user has gone.

@@ -34,7 +34,6 @@ impl Instance {
         let next = wheel.next();
         self.asleep_until.store(next.map_or(u64::MAX, Instant::as_nanos), Ordering::SeqCst);
         drop(wheel);
-        drop(wheel);
         next.map_or(Wake::Never, Wake::At)
     }
 
@@ -97,6 +96,7 @@ impl Instance {
     fn node_timeout<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, node: u8) {
         let Some(protocol) = self.nodes[usize::from(node)].protocol.clone() else { return };
         self.node_verb(world, shepherd, node, |out| protocol.timeout(out));
+        self.arm_node(world, node);
     }
 }
 

@@ -1,0 +1,104 @@
+//! A stack: an instance of a graph with its devices, its clock and the shell that runs it. Applications hold handles on
+//! it; the last one to go stops it. Sockets are opened on a stack, or on the one the process calls its default.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `builder.rs` | from a graph and devices to a running stack |
+//! | `core.rs` | what shell and sockets share: the instance's world, shepherds, the sleeper's alarm |
+//! | `default.rs` | the process's default stack |
+
+mod builder;
+mod core;
+mod default;
+
+pub use builder::{BuildError, Builder, GraphSource};
+pub(crate) use core::Core;
+pub use default::{NO_DEFAULT, default_stack};
+
+use crate::shell::{self, Shell, ShellThread};
+use std::sync::Arc;
+use std::time::Duration;
+use xylem_core::Instant;
+use xylem_graph::instance::{Instance, Reading};
+
+/// See the module's text. Clones are handles on the same stack.
+#[derive(Clone)]
+pub struct Stack {
+    core: Arc<Core>,
+    /// Gone with the last handle; the thread is joined then.
+    thread: Arc<ShellThread>,
+}
+
+impl Stack {
+    /// Starts the description of a stack.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The running graph.
+    pub fn instance(&self) -> &Instance {
+        &self.core.instance
+    }
+
+    /// The time of this stack's clock.
+    pub fn now(&self) -> Instant {
+        self.core.clock.now()
+    }
+
+    /// The counters of its instance.
+    pub fn reading(&self) -> Reading {
+        self.core.instance.reading()
+    }
+
+    /// How it is run.
+    pub fn shell(&self) -> Shell {
+        self.core.shell
+    }
+
+    /// The device of this number, by the graph's order of devices.
+    pub fn device(&self, index: usize) -> Option<&dyn crate::device::Device> {
+        self.core.devices.get(index).map(|device| &**device)
+    }
+
+    /// Does what there is to do now, without waiting. For stacks without a thread whose application does something else
+    /// than wait in a socket; harmless for others.
+    pub fn turn(&self) {
+        shell::turn_once(&self.core);
+    }
+
+    /// Runs until nothing is left to send: every path of a conversation has gone, chains kept for replies aside. What
+    /// dropped sockets left unsent is sent meanwhile. False if `limit` passed before that.
+    pub fn drain(&self, limit: Duration) -> bool {
+        let deadline = std::time::Instant::now() + limit;
+        loop {
+            shell::turn_once(&self.core);
+            if self.core.instance.path_count() <= self.core.instance.kept_path_count() {
+                return true;
+            }
+            if std::time::Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(DRAIN_PAUSE);
+        }
+    }
+
+    /// Stops the stack's thread. Sockets that wait, now or later, are told that they are not connected; what is unsent
+    /// stays so.
+    pub fn stop(&self) {
+        self.thread.stop(&self.core);
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+}
+
+/// How often [`Stack::drain`] looks.
+const DRAIN_PAUSE: Duration = Duration::from_millis(1);
+
+impl std::fmt::Debug for Stack {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let nodes: Vec<&str> = self.core.instance.nodes().iter().map(|node| &*node.name).collect();
+        formatter.debug_struct("Stack").field("nodes", &nodes).field("shell", &self.core.shell).finish()
+    }
+}
