@@ -6,11 +6,12 @@ pub mod content;
 pub mod end;
 pub mod event;
 pub mod host;
+pub mod scenario;
 pub mod sim;
 pub mod traffic;
 
 pub use end::{End, Listener};
 pub use event::EventHash;
 pub use host::Host;
-pub use sim::{HostId, Outcome, Sim};
-pub use traffic::{Datagrams, Outline, Progress, Traffic, Transfer};
+pub use sim::{HostId, Outcome, Sight, Sim};
+pub use traffic::{Datagrams, Outline, Ping, Progress, Traffic, Transfer};

@@ -35,6 +35,25 @@ pub struct Sim {
     hash: EventHash,
     /// Frames sent by devices into which nothing is plugged.
     unplugged: u64,
+    watch: Option<Watch>,
+}
+
+/// Whoever looks at every frame.
+type Watch = Box<dyn FnMut(&Sight<'_>)>;
+
+/// A frame that leaves or reaches a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sight<'a> {
+    /// When.
+    pub now: Instant,
+    /// Which host.
+    pub host: HostId,
+    /// By which of its devices.
+    pub device: u16,
+    /// It reaches the host; otherwise it leaves it.
+    pub arrives: bool,
+    /// The frame.
+    pub frame: &'a [u8],
 }
 
 /// How a run ended.
@@ -60,6 +79,7 @@ impl Sim {
             traffic: Vec::new(),
             hash: EventHash::default(),
             unplugged: 0,
+            watch: None,
         }
     }
 
@@ -93,6 +113,11 @@ impl Sim {
         }
         self.cables.push(cable);
         Ok(())
+    }
+
+    /// Shows every frame that leaves or reaches a host from now on. Looking changes nothing.
+    pub fn watch(&mut self, watch: Box<dyn FnMut(&Sight<'_>)>) {
+        self.watch = Some(watch);
     }
 
     /// Adds traffic.
@@ -210,6 +235,9 @@ impl Sim {
                 let (host, device) = cable.ends[1 - direction];
                 while let Some(frame) = cable.links[direction].receive(self.now) {
                     self.hash.arrived(self.now, host.0, device, &frame);
+                    if let Some(watch) = &mut self.watch {
+                        watch(&Sight { now: self.now, host, device, arrives: true, frame: &frame });
+                    }
                     self.hosts[host.0].deliver(device, frame);
                 }
             }
@@ -220,6 +248,9 @@ impl Sim {
     fn collect(&mut self, index: usize) {
         for (device, frame) in self.hosts[index].take_sent() {
             self.hash.sent(self.now, index, device, &frame);
+            if let Some(watch) = &mut self.watch {
+                watch(&Sight { now: self.now, host: HostId(index), device, arrives: false, frame: &frame });
+            }
             match self.plugged.get(&(HostId(index), device)) {
                 Some(&(cable, end)) => {
                     self.cables[cable].links[end].send(self.now, frame);

@@ -1,10 +1,13 @@
 //! Traffic: what the applications of a simulation do, and what they check while they do it.
 
-mod datagrams;
-mod transfer;
+pub mod datagrams;
+mod numbers;
+pub mod ping;
+pub mod transfer;
 
 pub use datagrams::Datagrams;
-pub use transfer::Transfer;
+pub use ping::Ping;
+pub use transfer::{Transfer, Wish};
 
 use crate::host::Host;
 use xylem_core::Instant;
@@ -44,6 +47,8 @@ pub struct Outline {
     pub what: String,
     /// How it went, as a phrase.
     pub how: String,
+    /// The conversation itself ended before its time: its protocol said so.
+    pub failed: bool,
     /// Bytes that arrived and were right.
     pub bytes: u64,
     /// When it was done.

@@ -1,5 +1,6 @@
 //! Datagrams to an echo: each carries its number and a content; what comes back is checked, and how many did is counted.
 
+use super::numbers::Numbers;
 use super::{Outline, Progress, Traffic};
 use crate::content::Content;
 use crate::end::{End, Listener};
@@ -48,7 +49,8 @@ pub struct Datagrams {
     listening: Option<Listening>,
     client: Option<(PathId, Arc<End>)>,
     sent: u64,
-    returned: u64,
+    /// The numbers of those that came back.
+    returned: Numbers,
     failure: Option<String>,
     done_at: Option<Instant>,
 }
@@ -63,7 +65,7 @@ impl Datagrams {
             listening: None,
             client: None,
             sent: 0,
-            returned: 0,
+            returned: Numbers::default(),
             failure: None,
             done_at: None,
         }
@@ -74,10 +76,11 @@ impl Datagrams {
         busy |= self.echo(hosts)?;
         busy |= self.send(now, hosts)?;
         busy |= self.receive(hosts)?;
-        let over = self.sent == self.wish.count && (self.returned >= self.sent || now >= self.end_of_patience());
+        let over = self.sent == self.wish.count && (self.returned.count() >= self.sent || now >= self.end_of_patience());
         if over {
-            if self.returned < self.wish.returned_min {
-                return Err(format!("{} came back; at least {} had to", self.returned, self.wish.returned_min));
+            let returned = self.returned.count();
+            if returned < self.wish.returned_min {
+                return Err(format!("{returned} came back; at least {} had to", self.wish.returned_min));
             }
             self.finish(now, hosts);
         }
@@ -148,7 +151,7 @@ impl Datagrams {
             if bytes.len() != self.wish.size || Content(self.wish.seed ^ number).differs(8, &bytes[8..]).is_some() {
                 return Err(format!("datagram {number} came back changed"));
             }
-            self.returned += 1;
+            self.returned.add(number);
         }
         let (busy, path) = (!arrived.is_empty(), *path);
         drop(arrived);
@@ -205,11 +208,12 @@ impl Traffic for Datagrams {
 
     fn outline(&self) -> Outline {
         let Wish { count, size, address, port, protocol, .. } = &self.wish;
-        let returned = format!("{} of {} came back right", self.returned, self.sent);
+        let returned = self.returned.said(self.sent);
         Outline {
             what: format!("{count} {protocol} datagrams of {size} bytes to {address}:{port}"),
             how: self.failure.clone().unwrap_or(returned),
-            bytes: self.returned * *size as u64,
+            failed: false,
+            bytes: self.returned.count() * *size as u64,
             done_at: self.done_at,
         }
     }

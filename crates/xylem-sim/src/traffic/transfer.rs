@@ -191,6 +191,7 @@ impl Traffic for Transfer {
         Outline {
             what: format!("{protocol} transfer to {address}:{port}, {there} bytes there, {back} back"),
             how,
+            failed: self.failure.as_ref().is_some_and(|failure| failure.starts_with(ENDED)),
             bytes,
             done_at: self.done_at,
         }

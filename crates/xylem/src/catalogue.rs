@@ -1,0 +1,49 @@
+//! The protocols that come with Xylem, as a program registers them: what each says of itself, so that a graph file can be
+//! checked, and how one is made from the options of its node. A program's own protocols stand beside them:
+//! `builtin()` hands over a catalogue to which [`Catalogue::register`] adds.
+
+mod arp;
+mod ethernet;
+mod icmp;
+mod ipv4;
+mod links;
+mod options;
+mod sockets;
+mod tcp;
+mod toy;
+mod udp;
+mod vdrop;
+mod vsize;
+
+use xylem_graph::build::{Catalogue, Entry, Making};
+
+/// The protocols that come with Xylem.
+pub fn builtin() -> Catalogue {
+    Catalogue::new(ENTRIES)
+}
+
+/// Every protocol, lowest first: the order in which lists show them.
+const ENTRIES: [Entry; 14] = [
+    ethernet::ENTRY,
+    arp::ENTRY,
+    ipv4::ENTRY,
+    icmp::ENTRY,
+    udp::ENTRY,
+    tcp::ENTRY,
+    sockets::ENTRY,
+    vdrop::ENTRY,
+    vsize::ENTRY,
+    toy::NETWORK,
+    toy::FRAGMENT,
+    toy::CALL,
+    toy::STREAM,
+    toy::RECORD,
+];
+
+/// The number of the one protocol above a virtual one, which has no header to tell several apart.
+fn only_upper(making: &Making<'_>) -> Result<u32, String> {
+    match making.numbers_above()[..] {
+        [number] => Ok(number),
+        ref several => Err(format!("expected one protocol above a virtual one, got {}", several.len())),
+    }
+}

@@ -1,0 +1,123 @@
+//! TCP in the catalogue.
+
+use super::links;
+use super::options::{bytes, milliseconds, number, truth, with_default};
+use std::sync::Arc;
+use std::time::Duration;
+use xylem_graph::build::{Entry, Made, Making};
+use xylem_graph::file::{
+    DefaultValue, Description, Kind, Number, Numbered, On, OptionKind, Provides, Role, Settings, Slot, Space, Uppers,
+};
+use xylem_protocols::tcp::congestion::Algorithm;
+use xylem_protocols::tcp::{TcpConfig, TcpProtocol};
+use xylem_wire::{Header, IpProtocol, Ipv4Header};
+
+pub(super) const ENTRY: Entry = Entry { description: DESCRIPTION, make };
+
+/// Limits of the buffers in bytes.
+const BUFFER: (u64, u64) = (TcpConfig::BUFFER_MIN as u64, TcpConfig::BUFFER_MAX as u64);
+/// A minute in milliseconds.
+const MINUTE: u64 = 60_000;
+
+const DESCRIPTION: Description = Description {
+    name: "tcp",
+    summary: "reliable streams between ports (RFC 9293)",
+    role: Role::Endpoint,
+    over: &[Slot::one("network protocol", &[Kind::NETWORK])],
+    provides: Provides::Kinds { kinds: &[Kind::STREAM], uppers: Uppers::Many },
+    numbers: &[Numbered { on: On::Space(Space::IP), number: Number::Fixed(IpProtocol::TCP.0 as u32) }],
+    options: &[
+        with_default("congestion", OptionKind::Choice(ALGORITHMS), DefaultValue::Text("reno"), "congestion control"),
+        milliseconds("msl", (1, 2 * MINUTE), 30_000, "maximum segment lifetime; TIME-WAIT lasts two"),
+        milliseconds("rto_initial", (1, MINUTE), 1000, "retransmission timeout before the first measurement"),
+        milliseconds("rto_min", (1, MINUTE), 200, "shortest retransmission timeout"),
+        milliseconds("rto_max", (MINUTE, 10 * MINUTE), MINUTE, "longest retransmission timeout"),
+        milliseconds("delayed_ack", (0, 499), 40, "how long an acknowledgment may wait for company"),
+        milliseconds("give_up_after", (1, 60 * MINUTE), 3 * MINUTE, "data unacknowledged so long ends the connection"),
+        milliseconds("open_give_up_after", (1, 60 * MINUTE), 3 * MINUTE, "the same for the handshake"),
+        milliseconds("orphan_wait", (1, 60 * MINUTE), MINUTE, "how long a closed connection waits for the peer's FIN"),
+        bytes("receive_buffer", BUFFER, 256 << 10, "bytes a connection may hold unread"),
+        bytes("send_buffer", BUFFER, 256 << 10, "bytes a connection may hold unacknowledged"),
+        number("connections", (16, 1 << 20), 65_536, "about so many connections at a time"),
+        number("enables", (16, 65_536), 1024, "about so many standing passive opens at a time"),
+        number("embryos", (1, 1 << 20), 16_384, "half-open connections at a time, over all enables"),
+        number("time_waits", (1, 1 << 20), 32_768, "connections in TIME-WAIT at a time"),
+        number("initial_window", (1, 100), 10, "segments that may be in flight at the start (RFC 6928)"),
+        truth("window_scaling", true, "whether windows beyond 64 KiB are offered (RFC 7323)"),
+        truth("timestamps", true, "whether timestamps are offered (RFC 7323)"),
+        truth("no_delay", false, "whether small segments go out at once unless the application says otherwise"),
+    ],
+    cuttable: true,
+    ..Description::PLAIN
+};
+
+/// The words for [`algorithm`].
+const ALGORITHMS: &[&str] = &["reno"];
+
+fn algorithm(word: &str) -> Option<Algorithm> {
+    match word {
+        "reno" => Some(Algorithm::NewReno),
+        _ => None,
+    }
+}
+
+fn make(making: &mut Making<'_>) -> Made {
+    let usual = TcpConfig::default();
+    let config = TcpConfig { unopened_mtu: mtu_below(making).unwrap_or(usual.unopened_mtu), ..config(making.settings, usual) };
+    Ok(Some(Arc::new(TcpProtocol::new(config, &mut making.random))))
+}
+
+/// What a node's options say over the usual values.
+fn config(settings: Settings<'_>, usual: TcpConfig) -> TcpConfig {
+    let span = |option: &str, usual: Duration| settings.duration(option).unwrap_or(usual);
+    let size = |option: &str, usual: usize| settings.size(option).map_or(usual, |bytes| bytes as usize);
+    let count = |option: &str, usual: usize| settings.integer(option).map_or(usual, |count| count as usize);
+    let truth = |option: &str, usual: bool| settings.bool(option).unwrap_or(usual);
+    TcpConfig {
+        congestion: settings.text("congestion").and_then(|word| algorithm(&word)).unwrap_or(usual.congestion),
+        segment_lifetime_max: span("msl", usual.segment_lifetime_max),
+        retransmission_timeout_initial: span("rto_initial", usual.retransmission_timeout_initial),
+        retransmission_timeout_min: span("rto_min", usual.retransmission_timeout_min),
+        retransmission_timeout_max: span("rto_max", usual.retransmission_timeout_max),
+        acknowledgment_delay: span("delayed_ack", usual.acknowledgment_delay),
+        give_up_after: span("give_up_after", usual.give_up_after),
+        open_give_up_after: span("open_give_up_after", usual.open_give_up_after),
+        orphan_wait: span("orphan_wait", usual.orphan_wait),
+        receive_buffer: size("receive_buffer", usual.receive_buffer),
+        send_buffer: size("send_buffer", usual.send_buffer),
+        connections_max: count("connections", usual.connections_max),
+        enables_max: count("enables", usual.enables_max),
+        embryos_max: count("embryos", usual.embryos_max),
+        time_wait_max: count("time_waits", usual.time_wait_max),
+        initial_window_segments: count("initial_window", usual.initial_window_segments as usize) as u32,
+        window_scaling: truth("window_scaling", usual.window_scaling),
+        timestamps: truth("timestamps", usual.timestamps),
+        no_delay: truth("no_delay", usual.no_delay),
+        ..usual
+    }
+}
+
+/// The largest segment in bytes that every link below takes: what a SYN is answered with before there is a path that knows.
+/// `None` below another network protocol than IPv4, whose paths tell in time.
+fn mtu_below(making: &Making<'_>) -> Option<usize> {
+    let (name, protocol) = making.lowers().first().copied()??;
+    let network = links::link_below(making, name, protocol);
+    if making.protocol_of(network) != "ipv4" {
+        return None;
+    }
+    let links = links::links_of(making, network);
+    links.iter().map(|(_, link)| links::mtu(making, link).saturating_sub(Ipv4Header::LEN)).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_for_congestion_control_is_an_algorithm() {
+        for word in ALGORITHMS {
+            assert!(algorithm(word).is_some(), "{word}");
+        }
+        assert_eq!(algorithm("reno"), Some(TcpConfig::default().congestion), "the default of the description");
+    }
+}

@@ -1,0 +1,35 @@
+//! The commands, a file each. A new one is a module here and a line in [`Command`].
+
+pub mod demo;
+pub mod graph;
+pub mod serve;
+pub mod sim;
+
+use crate::cli::Ending;
+use clap::Subcommand;
+
+/// What the program can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve a file over Xylem's own TCP/IP, fetch it with the kernel's, and compare both stacks
+    Demo(demo::DemoCommand),
+    /// Check, show and list what graphs can say
+    #[command(subcommand)]
+    Graph(graph::GraphCommand),
+    /// Serve echo, files and other small services on Xylem's own TCP/IP
+    Serve(serve::ServeCommand),
+    /// Run scenarios in the simulator, in virtual time
+    Sim(sim::SimCommand),
+}
+
+impl Command {
+    /// Does it.
+    pub fn run(self) -> Ending {
+        match self {
+            Command::Demo(command) => command.run(),
+            Command::Graph(command) => command.run(),
+            Command::Serve(command) => command.run(),
+            Command::Sim(command) => command.run(),
+        }
+    }
+}

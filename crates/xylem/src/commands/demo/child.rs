@@ -1,0 +1,94 @@
+//! A program run for the demonstration. It never outlives this process: the kernel ends it if this process dies
+//! however it dies (PR_SET_PDEATHSIG), and an interruption or a panic ends it by its number.
+#![allow(unsafe_code)]
+
+use super::interruption::{Interrupted, Interruption};
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// How often the end of a program is looked for. The times in the tables are the program's own.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// What a program left behind: how it ended, and what it said on its standard error.
+pub struct Ended {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it said.
+    pub said: String,
+}
+
+/// Runs `command` to its end. Called on a thread that lives until then: the kernel ties the child to the thread.
+///
+/// # Errors
+/// The program could not be started, or the demonstration was interrupted; the program has ended then.
+pub fn run(mut command: Command, interruption: &Interruption) -> io::Result<Ended> {
+    command.stdin(Stdio::null()).stderr(Stdio::piped());
+    let parent = rustix::process::getpid();
+    let tie = move || {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        // It may have died before the tie: then nobody will end this child.
+        if rustix::process::getppid() != Some(parent) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes two system calls and touches no memory but its own stack; neither
+    // call allocates or locks.
+    unsafe { command.pre_exec(tie) };
+    let mut child = Guard(command.spawn()?);
+    let status = loop {
+        if let Some(status) = child.0.try_wait()? {
+            break status;
+        }
+        if interruption.is_raised() {
+            return Err(io::Error::other(Interrupted));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    };
+    let mut said = String::new();
+    if let Some(mut stderr) = child.0.stderr.take() {
+        stderr.read_to_string(&mut said)?;
+    }
+    Ok(Ended { status, said })
+}
+
+/// Ends the child when the caller gives up.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Ok(None) = self.0.try_wait() {
+            // It may have ended in between, and then there is nothing to end.
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn a_program_runs_to_its_end_and_an_interrupted_one_is_ended() {
+        let interruption = Interruption::default();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo said >&2; exit 3"]);
+        let ended = run(command, &interruption).expect("there is a shell");
+        assert_eq!((ended.status.code(), ended.said.as_str()), (Some(3), "said\n"));
+
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        let begun = Instant::now();
+        let raise = interruption.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            raise.raise();
+        });
+        assert!(run(command, &interruption).is_err());
+        assert!(begun.elapsed() < Duration::from_secs(10));
+    }
+}

@@ -1,0 +1,119 @@
+//! Where a turn takes place: a namespace in which the client lives, joined to the server by a TAP whose other end is
+//! Xylem's (Xylem's turn), by a veth pair to a second namespace, or by an impaired cable between two TAPs (the kernel's).
+//! Nothing here has a name in the file system; it all goes when its values go.
+
+use super::cable::Cable;
+use super::veth;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use xylem_graph::link::LinkModel;
+use xylem_host::interface::Interface;
+use xylem_host::namespace::Namespace;
+use xylem_host::pin;
+use xylem_host::tap::{Tap, TapOptions};
+
+/// The client's address.
+pub const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+/// The server's address.
+pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+/// The bits of both addresses that name their network.
+pub const PREFIX_BITS: u8 = 24;
+/// The server's port.
+pub const PORT: u16 = 80;
+/// What the interfaces are called, each in its own namespace.
+const INTERFACE: &str = "xylem0";
+
+/// Where the server listens.
+pub fn server_at() -> SocketAddr {
+    SocketAddr::from((SERVER, PORT))
+}
+
+/// The processors of both ends, the same in every turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processors {
+    /// The client's.
+    pub client: Option<usize>,
+    /// The server's, and the cable's where a program carries it.
+    pub server: Option<usize>,
+}
+
+impl Processors {
+    /// The first two that this process may use; none are pinned where there is only one.
+    pub fn choose() -> Processors {
+        match pin::allowed_cpus().unwrap_or_default()[..] {
+            [client, server, ..] => Processors { client: Some(client), server: Some(server) },
+            _ => Processors { client: None, server: None },
+        }
+    }
+}
+
+impl fmt::Display for Processors {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.client, self.server) {
+            (Some(client), Some(server)) => write!(formatter, "client on CPU {client}, server on CPU {server}"),
+            _ => formatter.write_str("not pinned: this process may use one CPU only"),
+        }
+    }
+}
+
+/// Makes an error of `step` and what went wrong.
+pub fn failed(step: &str) -> impl FnOnce(&dyn fmt::Display) -> io::Error + '_ {
+    move |error| io::Error::other(format!("{step}: {error}"))
+}
+
+/// A namespace with loopback, whose TCP uses `congestion` by default.
+///
+/// # Errors
+/// This process may not make namespaces, or the kernel has no such congestion control.
+pub fn namespace(congestion: &str) -> io::Result<Namespace> {
+    let namespace = Namespace::create().map_err(|error| failed("make a namespace")(&error))?;
+    // The file shows the namespace of whoever opens it.
+    let set = || std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", congestion);
+    let answer = namespace.enter(set).map_err(|error| failed("enter a namespace")(&error))?;
+    answer.map_err(|error| failed(&format!("set net.ipv4.tcp_congestion_control to {congestion}"))(&error))?;
+    Ok(namespace)
+}
+
+/// A TAP in `namespace`, up, whose kernel side has the address.
+///
+/// # Errors
+/// There are no TAPs for this process; the message says why and what to do.
+pub fn tap(namespace: &Namespace, address: Ipv4Addr, offloads: bool) -> io::Result<Tap> {
+    let make = || {
+        let tap = Tap::open(INTERFACE, TapOptions { offloads, ..TapOptions::default() }).map_err(|error| error.to_string())?;
+        dress(tap.kernel_side(), address).map_err(|error| error.to_string())?;
+        Ok(tap)
+    };
+    let made = namespace.enter(make).map_err(|error| failed("enter a namespace")(&error))?;
+    made.map_err(|error: String| io::Error::other(error))
+}
+
+/// Joins the two namespaces by a veth pair with the two addresses.
+///
+/// # Errors
+/// The kernel has no veth.
+pub fn veth(client: &Namespace, server: &Namespace) -> io::Result<()> {
+    veth::join(INTERFACE, client, server).map_err(|error| failed("join two namespaces by veth")(&error))?;
+    for (namespace, address) in [(client, CLIENT), (server, SERVER)] {
+        let up = || Interface::open(INTERFACE).and_then(|interface| dress(&interface, address));
+        let done = namespace.enter(up).map_err(|error| failed("enter a namespace")(&error))?;
+        done.map_err(|error| failed("set up veth")(&error))?;
+    }
+    Ok(())
+}
+
+/// Joins the two namespaces by an impaired cable between two TAPs.
+///
+/// # Errors
+/// There are no TAPs for this process.
+pub fn cable(client: &Namespace, server: &Namespace, model: &LinkModel, seed: u64, cpu: Option<usize>) -> io::Result<Cable> {
+    let (one, other) = (tap(client, CLIENT, false)?, tap(server, SERVER, false)?);
+    Cable::join(one, other, model, seed, cpu)
+}
+
+/// Gives an interface its address and brings it up.
+fn dress(interface: &Interface, address: Ipv4Addr) -> Result<(), xylem_host::interface::InterfaceError> {
+    interface.add_address(IpAddr::V4(address), PREFIX_BITS)?;
+    interface.set_up(true)
+}

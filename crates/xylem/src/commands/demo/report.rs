@@ -1,0 +1,241 @@
+//! The end of the demonstration: a table of both contestants in the same run, and the same as JSON. A ratio names what
+//! was divided, rows are divided only where both sides did the same work, and where Xylem's figure is the worse one the
+//! row says so with what was measured meanwhile.
+
+use super::load::Load;
+use super::turn::{Measured, Ran};
+use super::mill::Milled;
+use serde_json::{Value as Json, json};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// What a figure counts, and which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Millions of bits of files a second: more is better.
+    Megabits,
+    /// Requests a second: more is better.
+    Rate,
+    /// Microseconds: less is better.
+    Micros,
+}
+
+impl Unit {
+    fn text(self, value: f64) -> String {
+        match self {
+            Unit::Megabits if value >= 10_000.0 => format!("{:.1} Gb/s", value / 1000.0),
+            Unit::Megabits => format!("{value:.0} Mb/s"),
+            Unit::Rate => format!("{value:.0} /s"),
+            Unit::Micros => format!("{value:.0} us"),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Unit::Megabits => "Mb/s",
+            Unit::Rate => "requests/s",
+            Unit::Micros => "us",
+        }
+    }
+
+    /// Whether the first figure is worse by more than noise: less than 97 % as good.
+    fn is_worse(self, xylem: f64, kernel: f64) -> bool {
+        match self {
+            Unit::Megabits | Unit::Rate => xylem < 0.97 * kernel,
+            Unit::Micros => 0.97 * xylem > kernel,
+        }
+    }
+}
+
+/// One row of the table.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What was done.
+    pub what: String,
+    /// What the figures count.
+    pub unit: Unit,
+    /// Xylem's figure.
+    pub xylem: f64,
+    /// The kernel's, if it had a turn.
+    pub kernel: Option<f64>,
+    /// The kernel's with its usual congestion control, where that was measured.
+    pub cubic: Option<f64>,
+    /// What was divided: `tap/veth`.
+    pub ratio: &'static str,
+    /// What was measured beside the figure.
+    pub measured: Vec<String>,
+}
+
+impl Row {
+    /// The quotient of the two figures, Xylem's above.
+    pub fn quotient(&self) -> Option<f64> {
+        self.kernel.filter(|kernel| *kernel > 0.0).map(|kernel| self.xylem / kernel)
+    }
+
+    fn is_worse(&self) -> bool {
+        self.kernel.is_some_and(|kernel| self.unit.is_worse(self.xylem, kernel))
+    }
+}
+
+/// Everything that is reported.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// What really ran, a turn each.
+    pub ran: Vec<Ran>,
+    /// Both ends' processors.
+    pub processors: String,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// What did not run as it should, a sentence each.
+    pub notes: Vec<String>,
+    /// The way of one request.
+    pub walk: Json,
+    /// Transfers and answers that were not byte for byte what they should be.
+    pub wrong: usize,
+    /// Transfers and answers that were compared.
+    pub compared: usize,
+    /// How long it all took, in seconds.
+    pub seconds: f64,
+}
+
+impl Report {
+    /// True if every byte was right.
+    pub fn is_right(&self) -> bool {
+        self.wrong == 0 && self.compared > 0
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> Json {
+        let row = |row: &Row| {
+            json!({
+                "what": row.what,
+                "unit": row.unit.name(),
+                "xylem": rounded(row.xylem),
+                "kernel": row.kernel.map(rounded),
+                "kernel_cubic": row.cubic.map(rounded),
+                "ratio": { "of": row.ratio, "value": row.quotient().map(rounded) },
+                "worse": row.is_worse(),
+                "measured": row.measured,
+            })
+        };
+        json!({
+            "right": self.is_right(),
+            "compared": self.compared,
+            "wrong": self.wrong,
+            "seconds": rounded(self.seconds),
+            "processors": self.processors,
+            "ran": self.ran.iter().map(Ran::json).collect::<Vec<_>>(),
+            "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+            "walk": self.walk,
+            "notes": self.notes,
+        })
+    }
+
+    /// As a table for people.
+    pub fn table(&self) -> String {
+        let mut text = String::from("What ran\n");
+        for ran in &self.ran {
+            let link = ran.link.as_ref().map_or(String::new(), |link| format!(", link {link}"));
+            let _ = writeln!(
+                text,
+                "  {:<7} {}{link}; {}; congestion control {}; client: {}",
+                ran.stack, ran.device, ran.mode, ran.congestion, ran.client
+            );
+        }
+        let _ = writeln!(text, "  {}\n", self.processors);
+        let mut lines = vec![["", "Xylem", "kernel", "kernel, cubic", "ratio"].map(String::from)];
+        for row in &self.rows {
+            let text = |value: Option<f64>| value.map_or("-".into(), |value| row.unit.text(value));
+            let ratio = row.quotient().map_or("-".into(), |quotient| format!("{quotient:.2} {}", row.ratio));
+            let star = if row.is_worse() { " *" } else { "" };
+            lines.push([row.what.clone(), text(Some(row.xylem)), text(row.kernel), text(row.cubic), ratio + star]);
+        }
+        let columns = if self.rows.iter().any(|row| row.cubic.is_some()) { vec![0, 1, 2, 3, 4] } else { vec![0, 1, 2, 4] };
+        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+        for line in &lines {
+            let cells = columns.iter().map(|&column| match column {
+                0 | 4 => format!("{:<width$}", line[column], width = width(column)),
+                _ => format!("{:>width$}", line[column], width = width(column)),
+            });
+            let _ = writeln!(text, "  {}", cells.collect::<Vec<_>>().join("   ").trim_end());
+        }
+        for row in self.rows.iter().filter(|row| row.is_worse()) {
+            let _ = writeln!(text, "\n  * {}: Xylem is the slower one. Measured:", row.what);
+            for measured in &row.measured {
+                let _ = writeln!(text, "      {measured}");
+            }
+        }
+        for note in &self.notes {
+            let _ = writeln!(text, "\n  Note: {note}");
+        }
+        let verdict = match self.is_right() {
+            true => "Every byte was right",
+            false => "NOT every byte was right",
+        };
+        let (compared, wrong, seconds) = (self.compared, self.wrong, self.seconds);
+        let _ = writeln!(text, "\n{verdict}: {compared} transfers and answers compared, {wrong} wrong; {seconds:.0} s in all.");
+        text
+    }
+}
+
+/// Three significant decimals are more than the machine repeats.
+fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}
+
+/// The transfer whose throughput is the middle one.
+pub fn median(mut transfers: Vec<Measured>) -> Option<Measured> {
+    transfers.sort_by(|one, other| one.transfer.seconds.total_cmp(&other.transfer.seconds));
+    transfers.get(transfers.len() / 2).copied()
+}
+
+/// What was measured beside a transfer, for a reader who asks why.
+pub fn beside(who: &str, measured: &Measured) -> String {
+    let gigabytes = measured.transfer.bytes as f64 / 1e9;
+    let cost = measured.server_time.as_secs_f64() / gigabytes;
+    let share = 100.0 * measured.server_time.as_secs_f64() / measured.transfer.seconds.max(1e-9);
+    let mut text = format!("{who}: the server's thread ran {share:.0} % of the time, {cost:.2} s a GB");
+    if let Some(loads) = measured.transfer.loads {
+        let [client, server] = loads.map(Load::per_cent);
+        let say = |(user, system, interrupt)| format!("{user} % programs, {system} % kernel, {interrupt} % interrupts");
+        let _ = write!(text, "; its CPU: {}; the client's CPU: {}", say(server), say(client));
+    }
+    text
+}
+
+/// What was measured beside many requests.
+pub fn beside_requests(who: &str, milled: &Milled, server_time: Duration) -> String {
+    let count = milled.latencies.len().max(1) as f64;
+    let cost = server_time.as_secs_f64() * 1e6 / count;
+    let share = 100.0 * server_time.as_secs_f64() / milled.span.as_secs_f64().max(1e-9);
+    format!("{who}: the server's thread used {cost:.1} us a request and ran {share:.0} % of the time")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(unit: Unit, xylem: f64, kernel: Option<f64>) -> Row {
+        let measured = vec!["why".into()];
+        Row { what: "it".into(), unit, xylem, kernel, cubic: None, ratio: "tap/veth", measured }
+    }
+
+    #[test]
+    fn the_worse_figure_is_marked_with_what_was_measured_and_the_better_one_is_not() {
+        let mut report = Report { compared: 2, ..Report::default() };
+        report.rows = vec![row(Unit::Megabits, 50.0, Some(100.0)), row(Unit::Micros, 50.0, Some(100.0))];
+        let text = report.table();
+        assert_eq!(text.matches("slower one").count(), 1, "{text}");
+        assert!(text.contains("0.50 tap/veth *\n") && text.contains("0.50 tap/veth\n") && text.contains("why"), "{text}");
+        assert_eq!(report.json()["rows"][0]["worse"], true);
+        report.rows = vec![row(Unit::Micros, 101.0, Some(100.0)), row(Unit::Rate, 5.0, None)];
+        assert!(!report.table().contains("slower one"));
+    }
+
+    #[test]
+    fn one_wrong_byte_or_nothing_compared_is_not_right() {
+        assert!(!Report::default().is_right());
+        assert!(!Report { compared: 5, wrong: 1, ..Report::default() }.is_right());
+        assert!(Report { compared: 5, ..Report::default() }.is_right());
+    }
+}

@@ -1,0 +1,264 @@
+//! The fuzz targets: one function for every parser, and one for whole frames into a running instance. The fuzzer's own
+//! programs in `fuzz/` call them, and `cargo test` replays the corpora and a seeded sample of mutations through the very
+//! same functions.
+
+use crate::catalogue;
+use std::cell::RefCell;
+use xylem_core::{HEADROOM, Instant, Message, Pool, Random, Record};
+use xylem_graph::file::load;
+use xylem_graph::instance::{DeviceFacts, Instance, Limits, Shepherd, World};
+use xylem_wire::*;
+
+/// A fuzz target: its name, which is also its corpus's folder, and what to do with the bytes.
+pub struct Target {
+    /// The name.
+    pub name: &'static str,
+    /// Panics, or does not return, exactly when something is wrong.
+    pub run: fn(&[u8]),
+}
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
+    Target { name: "ethernet", run: header::<EthernetHeader> },
+    Target { name: "arp", run: header::<ArpHeader> },
+    Target { name: "ipv4", run: ipv4 },
+    Target { name: "ipv6", run: header::<Ipv6Header> },
+    Target { name: "icmp", run: header::<IcmpHeader> },
+    Target { name: "udp", run: header::<UdpHeader> },
+    Target { name: "tcp", run: tcp },
+    Target { name: "vnet", run: header::<VnetHeader> },
+    Target { name: "cidr", run: cidr },
+    Target { name: "graph", run: graph },
+    Target { name: "link", run: link },
+    Target { name: "record", run: record },
+    Target { name: "frames", run: frames },
+];
+
+/// Law 5: what is accepted, built again, parses to the same value.
+fn header<H: Header>(bytes: &[u8]) {
+    if let Ok(header) = H::parse(bytes) {
+        let mut built = vec![0; H::LEN];
+        header.build(&mut built);
+        built.extend_from_slice(&bytes[H::LEN..]);
+        assert_eq!(H::parse(&built).as_ref(), Ok(&header), "built again it means something else");
+        assert!(header.header_length() >= H::LEN && header.header_length() <= bytes.len());
+    }
+}
+
+fn ipv4(bytes: &[u8]) {
+    header::<Ipv4Header>(bytes);
+    if let Ok(header) = Ipv4Header::parse(bytes) {
+        // Each option takes a byte at least, so the walk ends.
+        assert!(header.options(bytes).count() <= bytes.len());
+        let _ = header.payload_length(bytes.len() - header.header_length());
+    }
+}
+
+fn tcp(bytes: &[u8]) {
+    header::<TcpHeader>(bytes);
+    if let Ok(header) = TcpHeader::parse(bytes)
+        && let Ok(options) = TcpOptions::parse(header.options(bytes))
+    {
+        let mut built = [0; TcpHeader::OPTIONS_MAX];
+        if options.length() <= built.len() {
+            let length = options.build(&mut built);
+            assert_eq!(TcpOptions::parse(&built[..length]), Ok(options), "built again they mean something else");
+        }
+    }
+}
+
+fn cidr(bytes: &[u8]) {
+    if let Some(cidr) = std::str::from_utf8(bytes).ok().and_then(|text| text.parse::<Cidr>().ok()) {
+        assert_eq!(cidr.to_string().parse(), Ok(cidr));
+    }
+}
+
+/// Law 6: a graph prints to a text that means the same, and printing is a fixed point.
+fn graph(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let _ = load(text, &catalogue::builtin());
+    if let Ok(graph) = xylem_graph::file::parse(text) {
+        let printed = graph.to_string();
+        let again = xylem_graph::file::parse(&printed).expect("what is printed can be read");
+        assert_eq!(again, graph, "printed, it means something else");
+        assert_eq!(again.to_string(), printed, "printing is no fixed point");
+    }
+}
+
+fn link(bytes: &[u8]) {
+    use xylem_graph::link::LinkModel;
+    if let Some(model) = std::str::from_utf8(bytes).ok().and_then(|text| text.parse::<LinkModel>().ok()) {
+        assert_eq!(model.to_string().parse().as_ref(), Ok(&model));
+    }
+}
+
+fn record(bytes: &[u8]) {
+    let mut record = Record::from_bytes(bytes.to_vec());
+    let _ = record.take::<(u32, Option<String>, Vec<u64>)>("anything");
+}
+
+/// Whole frames into a running host: each a 16-bit length and its bytes. Nothing may panic, and nothing may be left over
+/// once the host has been quiet for ten minutes.
+fn frames(bytes: &[u8]) {
+    let graph = load(include_str!("../../../graphs/host.graph"), &catalogue::builtin()).expect("the graph is right");
+    let device = DeviceFacts {
+        name: "fuzz".into(),
+        frame_max: 1514,
+        checksum_offload: false,
+        segment_offload: false,
+    };
+    let limits = Limits { paths: 256, enables: 16, small_buffers: 512, large_buffers: 64 };
+    let instance = xylem_graph::build::build(&graph, &catalogue::builtin(), vec![device], limits, 7)
+        .expect("the graph is right");
+    let mut shepherd = instance.shepherd();
+    let world = Wire::new(instance.pool().clone());
+    let mut rest = bytes;
+    while let Some((length, after)) = rest.split_first_chunk::<2>() {
+        let length = usize::from(u16::from_be_bytes(*length)).min(after.len());
+        world.frame(&after[..length]);
+        rest = &after[length..];
+        world.pass(&instance, &mut shepherd, 1_000_000);
+    }
+    for _ in 0..600 {
+        world.pass(&instance, &mut shepherd, 1_000_000_000);
+    }
+    let reading = instance.reading();
+    assert_eq!(reading.buffers_held, (0, 0), "buffers are left behind: {reading:?}");
+    assert_eq!(instance.path_count(), instance.kept_path_count(), "paths are left behind");
+}
+
+/// A world with one device whose other end is the fuzzer.
+struct Wire {
+    now: RefCell<Instant>,
+    arrived: RefCell<Vec<Message>>,
+    pool: Pool,
+}
+
+impl Wire {
+    fn new(pool: Pool) -> Wire {
+        Wire { now: RefCell::default(), arrived: RefCell::default(), pool }
+    }
+
+    fn frame(&self, bytes: &[u8]) {
+        let Some(mut buffer) = self.pool.take((HEADROOM + bytes.len()).min(xylem_core::pool::LARGE)) else { return };
+        let length = bytes.len().min(buffer.len() - HEADROOM);
+        buffer[HEADROOM..HEADROOM + length].copy_from_slice(&bytes[..length]);
+        self.arrived.borrow_mut().push(Message::from_buffer(buffer, HEADROOM, HEADROOM + length));
+    }
+
+    fn pass(&self, instance: &Instance, shepherd: &mut Shepherd, nanoseconds: u64) {
+        instance.turn(self, shepherd);
+        let now = self.now.borrow().as_nanos();
+        *self.now.borrow_mut() = Instant::from_nanos(now + nanoseconds);
+    }
+}
+
+impl World for Wire {
+    fn now(&self) -> Instant {
+        *self.now.borrow()
+    }
+    fn receive(&self, arrivals: &mut Vec<(u16, Message)>, _limit: usize) {
+        arrivals.extend(self.arrived.borrow_mut().drain(..).map(|frame| (0, frame)));
+    }
+    fn transmit(&self, _device: u16, frame: &mut Message) -> bool {
+        drop(std::mem::take(frame));
+        true
+    }
+}
+
+/// Inputs that mean something, for the corpora and as a beginning for mutations: `count` for a target, from a seed.
+pub fn samples(target: &str, count: usize, seed: u64) -> Vec<Vec<u8>> {
+    let mut random = Random::seeded(seed);
+    (0..count).map(|_| sample(target, &mut random)).collect()
+}
+
+fn sample(target: &str, random: &mut Random) -> Vec<u8> {
+    match target {
+        "ethernet" => built::<EthernetHeader>(random),
+        "arp" => built::<ArpHeader>(random),
+        "ipv4" => built::<Ipv4Header>(random),
+        "ipv6" => built::<Ipv6Header>(random),
+        "icmp" => built::<IcmpHeader>(random),
+        "udp" => built::<UdpHeader>(random),
+        "tcp" => built::<TcpHeader>(random),
+        "vnet" => built::<VnetHeader>(random),
+        "cidr" => format!("10.{}.0.0/{}", random.below(256), random.below(33)).into_bytes(),
+        "graph" => include_bytes!("../../../graphs/host.graph").to_vec(),
+        "link" => format!("loss={}% delay={}ms", random.below(100), random.below(1000)).into_bytes(),
+        "record" => {
+            let mut record = Record::default();
+            record.put(&(random.next() as u32, Some("name".to_owned()), vec![random.next()]));
+            record.as_bytes().to_vec()
+        }
+        "frames" => {
+            let count = 1 + random.below(4);
+            (0..count).flat_map(|_| with_length(frame(random))).collect()
+        }
+        other => panic!("no target is called {other}"),
+    }
+}
+
+fn built<H: Header>(random: &mut Random) -> Vec<u8> {
+    let header = H::generate(&mut || random.next());
+    let mut bytes = vec![0; header.header_length().max(H::LEN)];
+    header.build(&mut bytes[..H::LEN]);
+    bytes
+}
+
+fn with_length(frame: Vec<u8>) -> Vec<u8> {
+    let mut bytes = (frame.len() as u16).to_be_bytes().to_vec();
+    bytes.extend(frame);
+    bytes
+}
+
+/// A frame to the host of `graphs/host.graph` that its lower layers accept, with something random inside.
+fn frame(random: &mut Random) -> Vec<u8> {
+    let ours = std::net::Ipv4Addr::new(10, 0, 0, 2);
+    let theirs = std::net::Ipv4Addr::new(10, 0, 0, 1);
+    let mac = EthernetAddress([2, 0, 0, 0, 0, 1]);
+    let mut message = Message::from_bytes(&[]);
+    let mut ethernet = EthernetHeader { destination: EthernetAddress::BROADCAST, source: mac, kind: EtherType::IPV4 };
+    if random.chance_per_million(200_000) {
+        let arp = ArpHeader {
+            operation: ArpOperation::REQUEST,
+            sender_hardware: mac,
+            sender_protocol: theirs,
+            target_hardware: EthernetAddress::UNSPECIFIED,
+            target_protocol: ours,
+        };
+        message.push_header(&arp);
+        ethernet.kind = EtherType::ARP;
+        message.push_header(&ethernet);
+        return message.to_vec();
+    }
+    let payload = random.below(64) as usize;
+    random.fill(message.prepend(payload));
+    let protocol = match random.below(3) {
+        0 => {
+            let mut tcp = TcpHeader::generate(&mut || random.next());
+            (tcp.header_words, tcp.destination) = (TcpHeader::WORDS, Port(80));
+            message.push_header(&tcp);
+            IpProtocol::TCP
+        }
+        1 => {
+            let mut udp = UdpHeader::generate(&mut || random.next());
+            (udp.length, udp.checksum) = ((UdpHeader::LEN + payload) as u16, 0);
+            message.push_header(&udp);
+            IpProtocol::UDP
+        }
+        _ => {
+            message.push_header(&IcmpHeader::generate(&mut || random.next()));
+            IpProtocol::ICMP
+        }
+    };
+    let mut ip = Ipv4Header::generate(&mut || random.next());
+    (ip.header_words, ip.source, ip.destination, ip.protocol) = (Ipv4Header::WORDS, theirs, ours, protocol);
+    ip.total_length = (message.len() + Ipv4Header::LEN) as u16;
+    if random.chance_per_million(800_000) {
+        (ip.more_fragments, ip.fragment_offset) = (false, FragmentOffset::default());
+    }
+    ip.checksum = ip.checksum_to_send(&[]);
+    message.push_header(&ip);
+    message.push_header(&ethernet);
+    message.to_vec()
+}

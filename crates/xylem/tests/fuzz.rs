@@ -1,0 +1,71 @@
+//! Replays the corpora through the fuzz targets, and a seeded sample of mutations of inputs that mean something. The
+//! fuzzer proper is in `fuzz/`.
+
+use std::path::Path;
+use xylem::fuzz::{TARGETS, samples};
+use xylem_core::Random;
+
+#[test]
+fn the_corpora_are_replayed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    for target in TARGETS {
+        let files: Vec<_> = std::fs::read_dir(folder.join(target.name))
+            .unwrap_or_else(|error| panic!("{}: no corpus: {error}", target.name))
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        assert!(!files.is_empty(), "{}: the corpus is empty", target.name);
+        for file in files {
+            (target.run)(&std::fs::read(file).unwrap());
+        }
+    }
+}
+
+#[test]
+fn mutations_of_meaningful_input_do_no_harm() {
+    let mut random = Random::seeded(1);
+    for target in TARGETS {
+        let rounds = if target.name == "frames" || target.name == "graph" { 40 } else { 2_000 };
+        for mut input in samples(target.name, rounds, 2) {
+            (target.run)(&input);
+            for _ in 0..=random.below(4) {
+                mutate(&mut input, &mut random);
+                (target.run)(&input);
+            }
+        }
+    }
+}
+
+#[test]
+fn samples_mean_something() {
+    for target in TARGETS {
+        assert!(samples(target.name, 8, 3).iter().all(|sample| !sample.is_empty()), "{}", target.name);
+    }
+}
+
+fn mutate(input: &mut Vec<u8>, random: &mut Random) {
+    if input.is_empty() {
+        input.push(random.next() as u8);
+        return;
+    }
+    let at = random.below(input.len() as u64) as usize;
+    match random.below(4) {
+        0 => input[at] ^= 1 << random.below(8),
+        1 => input[at] = random.next() as u8,
+        2 => input.truncate(at),
+        _ => input.insert(at, random.next() as u8),
+    }
+}
+
+/// Writes the corpora anew from the samples: `cargo test -p xylem --test fuzz -- --ignored write_corpora`. Inputs that a
+/// fuzzer found are kept beside them under other names.
+#[test]
+#[ignore = "writes files: run it by hand when a target is added"]
+fn write_corpora() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    for target in TARGETS {
+        std::fs::create_dir_all(folder.join(target.name)).unwrap();
+        for (index, sample) in samples(target.name, 8, 1).into_iter().enumerate() {
+            std::fs::write(folder.join(target.name).join(format!("sample-{index}")), sample).unwrap();
+        }
+    }
+}
