@@ -12,7 +12,8 @@ pub trait Anchor: Send + Sync {
     /// The next message, in order. Its bytes count against the path's budget until credit for them comes back.
     fn deliver(&self, message: Message);
 
-    /// An event, a changed fact, an error or an answer.
+    /// An event, a changed fact, an error or an answer. After an event that ends the conversation the path stays until it
+    /// is closed.
     fn told(&self, control: Control);
 
     /// The path takes `room` bytes more now. Called after every step in which it may have changed.
@@ -24,7 +25,8 @@ pub trait Anchor: Send + Sync {
 
 /// The application's side of an enable.
 pub trait Acceptor: Send + Sync {
-    /// A path has opened on this enable's behalf. `None` refuses it: the path is closed at once.
+    /// A path is opening on this enable's behalf. `None` refuses it: the path is closed at once. The path is not in the
+    /// instance's table yet: what is asked of it before its anchor has been called for the first time is lost.
     fn accept(&self, path: PathId, participants: &Participants) -> Option<Arc<dyn Anchor>>;
 
     /// For a wild enable: a message with its participants attached.

@@ -72,7 +72,7 @@ pub struct Attributes {
     pub congestion_marks: u16,
     /// When the device delivered it.
     pub arrived: Instant,
-    /// For messages without a path (unconnected datagrams): who sent it to whom, or to whom it shall go.
+    /// For messages without a path (unconnected datagrams): our end, then the peer's.
     pub participants: Option<(Endpoint, Endpoint)>,
     /// Which of its caller's activities it belongs to.
     pub activity: u32,

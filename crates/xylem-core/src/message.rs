@@ -200,7 +200,9 @@ impl Message {
         let header = H::parse(self.head.as_ref().map_or(&[], Head::bytes));
         match header {
             // The variable part may lie beyond the head: the fixed part has said how long it is.
-            Err(Malformed::Short { expected, .. }) if expected <= length && expected > ready => {
+            Err(Malformed::Short { expected, .. } | Malformed::Length { got: expected, .. })
+                if expected <= length && expected > ready =>
+            {
                 self.pull_up(expected);
                 H::parse(self.head.as_ref().map_or(&[], Head::bytes))
             }

@@ -75,6 +75,30 @@ fn headers_are_pushed_and_popped_across_pieces() {
     assert!(scattered.pop_header::<UdpHeader>().is_err());
 }
 
+/// A header whose variable part begins in another piece than its fixed part is read all the same.
+#[test]
+fn a_header_with_options_is_read_across_pieces() {
+    use xylem_wire::Ipv4Header;
+    let mut random = Random::seeded(5);
+    let mut header = Ipv4Header::generate(&mut || random.next());
+    header.header_words = Ipv4Header::WORDS + 3;
+    let mut bytes = vec![0; header.header_length()];
+    header.build(&mut bytes[..Ipv4Header::LEN]);
+    for cut in 0..bytes.len() {
+        let mut message = Message::from_bytes(&bytes[..cut]);
+        message.append(Message::from_bytes(&bytes[cut..]));
+        assert_eq!(
+            crate::View::new(&mut message, crate::Instant::ZERO).header::<Ipv4Header>(),
+            Ok(header),
+            "cut at {cut}"
+        );
+        let mut message = Message::from_bytes(&bytes[..cut]);
+        message.append(Message::from_bytes(&bytes[cut..]));
+        assert_eq!(message.pop_header::<Ipv4Header>(), Ok(header), "cut at {cut}");
+        assert!(message.is_empty());
+    }
+}
+
 #[test]
 fn a_partial_checksum_is_completed_over_shared_slices() {
     let mut message = Message::from_bytes(&[]);

@@ -145,7 +145,11 @@ impl Outbox {
 
     /// Tells those above.
     pub fn tell(&mut self, control: Control) {
-        assert!(self.told_by_verb < Outbox::CONTROL_LIMIT, "one verb told more than {} controls", Outbox::CONTROL_LIMIT);
+        assert!(
+            self.told_by_verb < Outbox::CONTROL_LIMIT,
+            "one verb told more than {} controls",
+            Outbox::CONTROL_LIMIT
+        );
         self.told_by_verb += 1;
         self.told.push(Some(control));
     }

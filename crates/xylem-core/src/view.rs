@@ -33,7 +33,10 @@ impl<'m> View<'m> {
         let fixed = H::LEN.min(ahead);
         let front = self.message.front(self.at + fixed).expect("no more was asked for than is there");
         match H::parse(&front[self.at..]) {
-            Err(Malformed::Short { expected, .. }) if expected <= ahead && expected > fixed => {
+            // The variable part lies beyond the front: the fixed part has said how long it is.
+            Err(Malformed::Short { expected, .. } | Malformed::Length { got: expected, .. })
+                if expected <= ahead && expected > fixed =>
+            {
                 let front = self.message.front(self.at + expected).expect("no more was asked for than is there");
                 H::parse(&front[self.at..])
             }

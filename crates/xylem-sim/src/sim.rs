@@ -39,7 +39,7 @@ pub struct Sim {
 }
 
 /// Whoever looks at every frame.
-type Watch = Box<dyn FnMut(&Sight<'_>)>;
+pub type Watch = Box<dyn FnMut(&Sight<'_>)>;
 
 /// A frame that leaves or reaches a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Sim {
     }
 
     /// Shows every frame that leaves or reaches a host from now on. Looking changes nothing.
-    pub fn watch(&mut self, watch: Box<dyn FnMut(&Sight<'_>)>) {
+    pub fn watch(&mut self, watch: Watch) {
         self.watch = Some(watch);
     }
 

@@ -68,7 +68,7 @@ mod tests {
         let entries = fs::read_dir(folder).expect("the folder of graph files is in the tree");
         let mut files: Vec<_> = entries.map(|entry| entry.expect("its entries can be read").file_name()).collect();
         files.sort();
-        assert_eq!(files, names().map(|name| format!("{name}.graph")).collect::<Vec<_>>());
+        assert_eq!(files, names().map(|name| std::ffi::OsString::from(format!("{name}.graph"))).collect::<Vec<_>>());
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub struct Emigrant {
     pub inbox: Vec<Work>,
     /// Who converses.
     pub participants: Participants,
+    /// The most room it ever had, in bytes: what is no larger may wait for room on the other side, too.
+    pub room_most: usize,
 }
 
 impl Instance {
@@ -159,10 +161,13 @@ impl Instance {
         let mut tenant = cell.lock().take()?;
         self.paths.remove(id.index, id.generation);
         self.counters.gone.fetch_add(1, Ordering::Relaxed);
-        let inbox = std::iter::from_fn(|| cell.take()).collect();
+        // What waited for room was asked before what waits in the inbox.
+        let held = std::mem::take(&mut tenant.held);
+        let inbox = held.into_iter().chain(std::iter::from_fn(|| cell.take())).collect();
         let record = tenant.path.export();
         tenant.path.release();
-        Some(Emigrant { record, inbox, participants: tenant.path.participants.clone() })
+        let (participants, room_most) = (tenant.path.participants.clone(), tenant.room_most);
+        Some(Emigrant { record, inbox, participants, room_most })
     }
 
     /// Takes a path in that comes from another instance, and goes on with it.
@@ -180,6 +185,11 @@ impl Instance {
         let record = Some(&mut emigrant.record);
         let opened = linker.open_node(node, 0, emigrant.participants, &mut self.random(), record);
         self.settle_in(id, opened, Top::Anchor(anchor))?;
+        if let Some(cell) = self.paths.find(id.index, id.generation)
+            && let Some(tenant) = cell.lock().as_mut()
+        {
+            tenant.room_most = emigrant.room_most;
+        }
         self.request(world, shepherd, id, Work::Look);
         for work in emigrant.inbox {
             self.request(world, shepherd, id, work);

@@ -5,7 +5,7 @@ use super::linker::PathLinker;
 use super::paths::Top;
 use super::{Instance, Shepherd, Work, World, lock};
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use xylem_core::{Binding, Facts, Instant, OpenError, Participants, PathId, Random};
 
@@ -21,20 +21,20 @@ struct Trunk {
     id: PathId,
     facts: Facts,
     completed: Participants,
-    users: Arc<()>,
+    users: Arc<AtomicUsize>,
 }
 
 /// One user's hold on a trunk.
 struct User {
     id: PathId,
-    users: Arc<()>,
+    users: Arc<AtomicUsize>,
     idle: Arc<Mutex<Vec<PathId>>>,
 }
 
 impl Drop for User {
     fn drop(&mut self) {
-        // The table and this user hold the count: nobody else does.
-        if Arc::strong_count(&self.users) <= 2 {
+        // However many let go at once, one of them is the last.
+        if self.users.fetch_sub(1, Ordering::AcqRel) == 1 {
             lock(&self.idle).push(self.id);
         }
     }
@@ -54,6 +54,7 @@ impl Trunks {
     /// Lets one more user stand on the trunk of `key`. Found and held under one lock: in between it could be closed.
     fn stand(&self, key: &(u8, Participants)) -> Option<Standing> {
         let trunk = self.by_key.get(key)?;
+        trunk.users.fetch_add(1, Ordering::AcqRel);
         let hold = User { id: trunk.id, users: Arc::clone(&trunk.users), idle: Arc::clone(&self.idle) };
         let (facts, completed) = (trunk.facts.clone(), trunk.completed.clone());
         Some(Standing { id: trunk.id, facts, completed, hold: Box::new(hold) })
@@ -91,7 +92,7 @@ impl Instance {
             self.counters.gone.fetch_add(1, Ordering::Relaxed);
             return Ok(standing);
         }
-        trunks.by_key.insert(key.clone(), Trunk { id, facts, completed, users: Arc::new(()) });
+        trunks.by_key.insert(key.clone(), Trunk { id, facts, completed, users: Arc::default() });
         Ok(trunks.stand(&key).expect("it has just been put there"))
     }
 
@@ -100,7 +101,7 @@ impl Instance {
         let mut trunks = lock(&self.trunks);
         let idle = std::mem::take(&mut *lock(&trunks.idle));
         for id in idle {
-            let unused = |trunk: &Trunk| trunk.id == id && Arc::strong_count(&trunk.users) == 1;
+            let unused = |trunk: &Trunk| trunk.id == id && trunk.users.load(Ordering::Acquire) == 0;
             let before = trunks.by_key.len();
             trunks.by_key.retain(|_, trunk| !unused(trunk));
             if trunks.by_key.len() < before {

@@ -33,7 +33,8 @@ impl Alarm {
 
     /// The sleeper says that it will sleep, and looks at its work once more behind this.
     pub(crate) fn lie_down(&self) {
-
+        self.0.asleep.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
     }
 
     /// The sleeper is up again; forgets what rang.

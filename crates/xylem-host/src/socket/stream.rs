@@ -57,7 +57,8 @@ struct State {
     watcher: Option<Watcher>,
     /// Whom to tell that the path is there.
     listener: Option<Weak<Listener>>,
-    status: Option<Status>,
+    /// In a box: few ever ask.
+    status: Option<Box<Status>>,
 }
 
 /// Called with no lock held when a connection may have become ready.
@@ -85,6 +86,8 @@ pub struct Readiness {
     /// There is an error to be taken.
     pub failed: bool,
 }
+
+const _: () = assert!(size_of::<Stream>() <= 384, "a connection that waits costs little");
 
 /// The largest write that is copied into small buffers: what five of them hold, the first of them with headroom.
 const SMALL_WRITE_MAX: usize = 5 * pool::SMALL - HEADROOM;
@@ -293,24 +296,21 @@ impl Stream {
         core.request(self.path(), Work::Control(Control::Set(setting)));
     }
 
-    /// The application lets go. What was received and not read, or comes from now on, is lost, and then the peer has to
-    /// be told so by a reset (RFC 9293, section 3.10.4; RFC 1122, section 4.2.2.13); otherwise what is unsent is sent.
+    /// The application lets go. What was received and not read, or comes from now on, gets no credit, by which the path
+    /// knows that it is lost, and tells the peer by a reset (RFC 2525, section 2.17); otherwise what is unsent is sent.
     pub fn release(&self, core: &Core, at_once: bool) {
         let mut incoming = lock(&self.incoming);
-        let unread = self.change(|state, _| {
+        self.change(|state, _| {
             state.released = true;
             state.watcher = None;
-            !std::mem::take(&mut state.arrived).is_empty()
+            state.arrived = VecDeque::new();
         });
-        let unread = unread || !incoming.is_empty();
         let credit = incoming.credit(true);
         incoming.clear();
         drop(incoming);
-        if unread || at_once {
+        self.give_credit(core, credit);
+        if at_once {
             self.set(core, Setting::Abort);
-        } else {
-            // What was read counts as read when the path judges whether something is lost.
-            self.give_credit(core, credit);
         }
         core.request(self.path(), Work::Close);
     }
@@ -350,7 +350,7 @@ impl Stream {
     pub fn poll_status(&self, waker: &Waker) -> Poll<io::Result<Status>> {
         let mut state = lock(&self.state);
         if let Some(status) = &state.status {
-            return Poll::Ready(Ok(status.clone()));
+            return Poll::Ready(Ok((**status).clone()));
         }
         if state.stage == Stage::Gone {
             return Poll::Ready(Err(ErrorKind::NotConnected.into()));
@@ -457,7 +457,7 @@ impl Anchor for Stream {
         self.hear(|state, calls| match control {
             Control::Event(event) => state.happened(event, calls),
             Control::Answer(Answer::Status(status)) => {
-                state.status = Some(status);
+                state.status = Some(Box::new(status));
                 state.readers.call(calls);
             }
             Control::NetworkError(error) => state.suspect(error.kind),

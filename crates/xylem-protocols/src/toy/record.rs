@@ -6,6 +6,7 @@
 //! the part of a header is ever kept back, and a record may be larger than any window.
 
 use serde::{Deserialize, Serialize};
+use xylem_core::record::BadRecord;
 use xylem_core::{
     Control, Demux, DropReason, Event, Facts, Handled, Instant, Message, OpenError, Opening, Outbox, Protocol, Record,
     Session, Setting, Verdict, View,
@@ -33,7 +34,7 @@ impl Protocol for RecordProtocol {
     /// Takes no part of the participants.
     fn open(&self, opening: &mut Opening<'_>) -> Result<Facts, OpenError> {
         let state = match opening.record.as_deref_mut() {
-            Some(record) => record.take::<RecordState>("the state of a record")?,
+            Some(record) => record.take::<RecordState>("the state of a record")?.checked()?,
             None => RecordState::default(),
         };
         let facts = opening.below()?.less(RecordHeader::LEN);
@@ -55,6 +56,18 @@ struct RecordState {
     unsent: Vec<u8>,
     closing: Closing,
     peer_closed: bool,
+}
+
+impl RecordState {
+    /// A record may come from anybody: no more of a header can have arrived than there is of it.
+    fn checked(self) -> Result<RecordState, BadRecord> {
+        match &self.arriving {
+            Arriving::Header(bytes) if bytes.len() >= RecordHeader::LEN => {
+                Err(BadRecord { at: 0, expected: "a part of a header" })
+            }
+            _ => Ok(self),
+        }
+    }
 }
 
 /// What follows behind what is unsent.

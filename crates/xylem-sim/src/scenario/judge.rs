@@ -30,7 +30,11 @@ pub(super) fn judge(plan: &Plan<'_>, sim: &mut Sim, report: &Report) -> Vec<Chec
         Check::Quiet(after) => {
             let left: Vec<String> = (0..plan.hosts.len()).flat_map(|host| left(sim.host(HostId(host)))).collect();
             let nothing = left.is_empty();
-            said(format!("quiet after {after:?}"), nothing, if nothing { "nothing is left".into() } else { left.join("; ") })
+            said(
+                format!("quiet after {after:?}"),
+                nothing,
+                if nothing { "nothing is left".into() } else { left.join("; ") },
+            )
         }
         Check::Drops(host, most) => {
             let drops: u64 = report.hosts[*host].drops.iter().map(|dropped| dropped.count).sum();

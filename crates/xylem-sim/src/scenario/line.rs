@@ -47,7 +47,12 @@ pub(super) fn lines(text: &str) -> (Vec<Line>, Vec<Problem>) {
     let mut problems = Vec::new();
     if text.len() > TEXT_BYTES_MAX {
         let what = format!("the scenario has {} bytes", text.len());
-        problems.push(problem(Position { line: 1, column: 1 }, what, &format!("at most {TEXT_BYTES_MAX}"), "shorten it"));
+        problems.push(problem(
+            Position { line: 1, column: 1 },
+            what,
+            &format!("at most {TEXT_BYTES_MAX}"),
+            "shorten it",
+        ));
         return (Vec::new(), problems);
     }
     let marks = marks(text, &mut problems);
@@ -178,7 +183,9 @@ impl Reader<'_> {
                 "what it is, behind the `=`",
                 "write, for example, `client = host`",
             )),
-            (None, true) => Err(problem(line.options[0].name.position, "options of nothing", "a word first", "say whose")),
+            (None, true) => {
+                Err(problem(line.options[0].name.position, "options of nothing", "a word first", "say whose"))
+            }
         }
     }
 
@@ -186,9 +193,12 @@ impl Reader<'_> {
     fn end(&mut self) -> Result<(), Problem> {
         match self.take() {
             None | Some((Mark::LineEnd, _)) => Ok(()),
-            Some((other, position)) => {
-                Err(problem(position, format!("{} follows `}}`", said(&other)), "the end of the line", "begin a new line"))
-            }
+            Some((other, position)) => Err(problem(
+                position,
+                format!("{} follows `}}`", said(&other)),
+                "the end of the line",
+                "begin a new line",
+            )),
         }
     }
 
@@ -294,10 +304,7 @@ mod tests {
             said_about("a = host { b = 1, b = 2 }"),
             ["1:19: `b` is said twice, first at line 1; expected each option once; mend: take one out"]
         );
-        assert_eq!(
-            said_about("a = host { b = 1"),
-            ["1:10: the options have no end; expected `}`; mend: add `}`"]
-        );
+        assert_eq!(said_about("a = host { b = 1"), ["1:10: the options have no end; expected `}`; mend: add `}`"]);
         assert!(said_about("a = \"b")[0].starts_with("1:5: a text has no end"));
     }
 

@@ -48,7 +48,7 @@ mod run;
 pub use line::TEXT_BYTES_MAX;
 pub use plan::{Plan, Source};
 pub use read::parse;
-pub use report::{Checked, Drove, Dropped, HostReport, LinkReport, Report};
+pub use report::{Checked, Dropped, Drove, HostReport, LinkReport, Report};
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -95,7 +95,10 @@ impl<'a> Plan<'a> {
             None => return wrong(format!("`{name}` has {} devices", host.edges.len()), "say which"),
         };
         let Some(device) = found else {
-            return wrong(format!("`{}` stands over no device", end.node.as_deref().unwrap_or(name)), "name another node");
+            return wrong(
+                format!("`{}` stands over no device", end.node.as_deref().unwrap_or(name)),
+                "name another node",
+            );
         };
         // A graph has at most 256 nodes of 64 lowers each.
         let plug = (HostId(end.host), device as u16);

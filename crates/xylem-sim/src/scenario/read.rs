@@ -4,12 +4,12 @@
 use super::fields::{Fields, SPAN, graph_value, span, whole};
 use super::line::{Entry, Line, lines};
 use super::{
-    CONVERSATIONS_MAX, CableWish, Check, Echoed, Ending, Extent, GraphName, HOSTS_MAX, HostWish, Kind, Override, PlugWish, Pull,
-    Scenario, TrafficWish,
+    CONVERSATIONS_MAX, CableWish, Check, Echoed, Ending, Extent, GraphName, HOSTS_MAX, HostWish, Kind, Override,
+    PlugWish, Pull, Scenario, TrafficWish,
 };
 use std::time::Duration;
 use xylem_graph::file::{Located, Position, Problem};
-use xylem_graph::link::LinkModel;
+use xylem_graph::link::{LinkModel, LinkModelError};
 
 /// Most bytes of a transfer in one direction: 1 TiB takes long enough to simulate.
 const TRANSFER_MAX: u64 = 1 << 40;
@@ -22,7 +22,8 @@ const TIME: Duration = Duration::from_secs(60);
 const QUIET: Duration = Duration::from_secs(180);
 
 /// What can stand behind the `=` of a line with a name.
-const THINGS: &str = "`host`, `link`, `transfer`, `datagrams` or `ping` behind the `=`, or `seed`, `time` or `golden` before it";
+const THINGS: &str =
+    "`host`, `link`, `transfer`, `datagrams` or `ping` behind the `=`, or `seed`, `time` or `golden` before it";
 
 /// Reads a scenario.
 ///
@@ -115,7 +116,12 @@ impl Reader {
         }
         let [value] = line.words.as_slice() else {
             let position = line.words[1].position;
-            return self.wrong(position, format!("`{}` has several values", **name), "one value", "take the others out");
+            return self.wrong(
+                position,
+                format!("`{}` has several values", **name),
+                "one value",
+                "take the others out",
+            );
         };
         let understood = match name.as_str() {
             "seed" => whole(value).map(|seed| self.scenario.seed = seed).is_some(),
@@ -188,15 +194,23 @@ impl Reader {
         for entry in &line.options {
             let item = format!("{}={}", *entry.name, entry.value.text);
             if let Err(error) = item.parse::<LinkModel>() {
-                self.wrong(entry.value.position, format!("`{}` is `{}`", *entry.name, error.got), error.expected, "correct it");
+                self.wrong(
+                    entry.value.position,
+                    format!("`{}` is `{}`", *entry.name, error.got),
+                    error.expected,
+                    "correct it",
+                );
                 continue;
             }
             items.push(item);
         }
         match items.join(" ").parse() {
             Ok(model) => Some(model),
-            // What is said twice has been said by the reader of lines.
-            Err(_) => None,
+            // Each was right by itself: together they say something twice.
+            Err::<_, LinkModelError>(error) => {
+                self.wrong(line.words[0].position, format!("`link` says {}", error.got), error.expected, "correct it");
+                None
+            }
         }
     }
 
@@ -214,7 +228,12 @@ impl Reader {
         if found.is_none() {
             let names: Vec<&str> = self.scenario.hosts.iter().map(|host| host.name.as_str()).collect();
             let expected = if names.is_empty() { "a host; there are none".to_owned() } else { names.join(", ") };
-            self.wrong(name.position, format!("no host is called `{}`", **name), expected, "add the host or correct the name");
+            self.wrong(
+                name.position,
+                format!("no host is called `{}`", **name),
+                expected,
+                "add the host or correct the name",
+            );
         }
         found
     }
@@ -294,7 +313,12 @@ impl Reader {
         let back = fields.span("back");
         if back.is_some_and(|back| back <= at) {
             let position = line.words[0].position;
-            fields.wrong(position, "the cable is put back before it is pulled".into(), "`back` after `at`", "correct it");
+            fields.wrong(
+                position,
+                "the cable is put back before it is pulled".into(),
+                "`back` after `at`",
+                "correct it",
+            );
         }
         fields.finish();
         self.scenario.pulls.push(Pull { cable, at, back });

@@ -138,17 +138,27 @@ impl fmt::Display for Report {
         if let Some(more) = self.traffic.len().checked_sub(LISTED_MAX).filter(|more| *more > 0) {
             writeln!(f, "  and {more} more; {} of all {} are right", self.right().count(), self.traffic.len())?;
         }
-        writeln!(f, "\nlinks{:>31}{:>10}{:>6}{:>6}{:>6}{:>6}{:>6}{:>6}", "sent", "delivered", "lost", "dup", "reord", "corr", "down", "full")?;
+        writeln!(
+            f,
+            "\nlinks{:>31}{:>10}{:>6}{:>6}{:>6}{:>6}{:>6}{:>6}",
+            "sent", "delivered", "lost", "dup", "reord", "corr", "down", "full"
+        )?;
         for link in &self.links {
             let way = format!("{}: {} -> {}", link.name, link.from, link.to);
             let LinkReport { sent, delivered, lost, duplicated, reordered, corrupted, down, queue_full, .. } = link;
-            write!(f, "  {way:24}{sent:>10}{delivered:>10}{lost:>6}{duplicated:>6}{reordered:>6}{corrupted:>6}{down:>6}")?;
+            write!(
+                f,
+                "  {way:24}{sent:>10}{delivered:>10}{lost:>6}{duplicated:>6}{reordered:>6}{corrupted:>6}{down:>6}"
+            )?;
             writeln!(f, "{:>6}", queue_full + link.too_big)?;
         }
         writeln!(f, "\nhosts")?;
         for host in &self.hosts {
             let HostReport { name, frames_in, frames_out, paths_opened, paths_left, .. } = host;
-            writeln!(f, "  {name}: {frames_in} frames in, {frames_out} out, {paths_opened} paths opened, {paths_left} left")?;
+            writeln!(
+                f,
+                "  {name}: {frames_in} frames in, {frames_out} out, {paths_opened} paths opened, {paths_left} left"
+            )?;
             for Dropped { protocol, why, count } in &host.drops {
                 writeln!(f, "    dropped {count} by {protocol}: {why}")?;
             }

@@ -1,10 +1,10 @@
 //! Running a plan: hosts built from their graphs, cables joined, traffic driven, cables pulled in time, and then the checks.
 
 use super::judge::judge;
-use super::report::{Checked, Drove, Dropped, HostReport, LinkReport, Report};
+use super::report::{Checked, Dropped, Drove, HostReport, LinkReport, Report};
 use super::{Check, Echoed, Ending, Kind, Plan, TrafficWish};
 use crate::host::Host;
-use crate::sim::{HostId, Outcome, Sight, Sim};
+use crate::sim::{HostId, Outcome, Sim, Watch};
 use crate::traffic::{Progress, Traffic, datagrams, ping, transfer};
 use crate::{Datagrams, Ping, Transfer};
 use std::time::Duration;
@@ -24,7 +24,7 @@ impl Plan<'_> {
     }
 
     /// As [`run`](Plan::run); `watch` sees every frame that leaves or reaches a host.
-    pub fn run_watched(&self, seed: u64, watch: Option<Box<dyn FnMut(&Sight<'_>)>>) -> Report {
+    pub fn run_watched(&self, seed: u64, watch: Option<Watch>) -> Report {
         let mut run = Run { plan: self, sim: Sim::new(seed), driven: Vec::new() };
         if let Some(watch) = watch {
             run.sim.watch(watch);
@@ -41,7 +41,8 @@ impl Plan<'_> {
         report.checks = judge(self, &mut run.sim, &report);
         if let Some(golden) = self.scenario.golden.as_ref().filter(|_| seed == self.scenario.seed) {
             let right = **golden == report.hash;
-            let said = if right { "as committed".into() } else { format!("{}, committed is {}", report.hash, **golden) };
+            let said =
+                if right { "as committed".into() } else { format!("{}, committed is {}", report.hash, **golden) };
             report.checks.push(Checked { what: "golden hash".into(), right, said });
         }
         report
@@ -237,7 +238,8 @@ impl Run<'_> {
 
 fn host_report(host: &Host) -> HostReport {
     let reading = host.instance.reading();
-    let dropped = |(protocol, why, count): (&str, &str, u64)| Dropped { protocol: protocol.into(), why: why.into(), count };
+    let dropped =
+        |(protocol, why, count): (&str, &str, u64)| Dropped { protocol: protocol.into(), why: why.into(), count };
     HostReport {
         name: host.name.clone(),
         frames_in: reading.frames_in,

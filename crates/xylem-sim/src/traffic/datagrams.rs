@@ -76,7 +76,8 @@ impl Datagrams {
         busy |= self.echo(hosts)?;
         busy |= self.send(now, hosts)?;
         busy |= self.receive(hosts)?;
-        let over = self.sent == self.wish.count && (self.returned.count() >= self.sent || now >= self.end_of_patience());
+        let over =
+            self.sent == self.wish.count && (self.returned.count() >= self.sent || now >= self.end_of_patience());
         if over {
             let returned = self.returned.count();
             if returned < self.wish.returned_min {

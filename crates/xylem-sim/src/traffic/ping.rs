@@ -62,7 +62,8 @@ impl Ping {
         let host = &mut hosts[self.wish.client.0];
         let mut busy = self.send(now, host)?;
         busy |= self.receive(host)?;
-        let over = self.sent == self.wish.count && (self.returned.count() >= self.sent || now >= self.end_of_patience());
+        let over =
+            self.sent == self.wish.count && (self.returned.count() >= self.sent || now >= self.end_of_patience());
         if over {
             let returned = self.returned.count();
             if returned < self.wish.returned_min {

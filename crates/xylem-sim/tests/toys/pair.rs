@@ -132,7 +132,7 @@ impl Pair {
     /// These hosts; each sends to the one its route names.
     pub fn new(instances: impl IntoIterator<Item = Instance>, badness: Badness, random: Random) -> Pair {
         let hosts: Vec<Host> = instances.into_iter().map(Host::new).collect();
-        let routes = (0..hosts.len()).map(|index| 1 - index.min(1)).collect();
+        let routes = (0..hosts.len()).map(|index| usize::from(index == 0)).collect();
         Pair { hosts, now: Instant::ZERO, badness, random, air: BinaryHeap::new(), sent: 0, routes }
     }
 
@@ -165,6 +165,23 @@ impl Pair {
     /// Lets time pass until nothing happens any more, or `span` has passed.
     pub fn settle(&mut self, span: Duration) {
         self.run(span, |_, _| false);
+    }
+
+    /// From now on host `to` is where host `from` was: what is on its way, or has arrived and was not looked at, goes
+    /// there.
+    pub fn redirect(&mut self, from: usize, to: usize) {
+        for route in &mut self.routes {
+            if *route == from {
+                *route = to;
+            }
+        }
+        let air = std::mem::take(&mut self.air);
+        let moved = |Reverse((at, number, host, frame))| Reverse((at, number, if host == from { to } else { host }, frame));
+        self.air = air.into_iter().map(moved).collect();
+        let arrived: Vec<Message> = self.hosts[from].port.inbound.borrow_mut().drain(..).collect();
+        for frame in arrived {
+            self.hosts[to].arrive(&frame.to_vec());
+        }
     }
 
     fn serve(&mut self) -> Option<Instant> {

@@ -19,7 +19,12 @@ const DESCRIPTION: Description = Description {
     provides: Provides::Kinds { kinds: &[Kind::RESOLVER], uppers: Uppers::Many },
     numbers: &[Numbered { on: On::Space(Space::ETHERTYPE), number: Number::Fixed(EtherType::ARP.0 as u32) }],
     options: &[
-        milliseconds("entry_lifetime", (1000, 86_400_000), 60_000, "how long an answer is believed before it is probed"),
+        milliseconds(
+            "entry_lifetime",
+            (1000, 86_400_000),
+            60_000,
+            "how long an answer is believed before it is probed",
+        ),
         milliseconds("retry_after", (10, 60_000), 1000, "time between two requests"),
         number("retries", (1, 100), 3, "requests before a neighbour is given up"),
         milliseconds("given_up", (10, 3_600_000), 3000, "how long a silent neighbour is not asked again"),

@@ -6,7 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use xylem_graph::build::{Entry, Made, Making};
 use xylem_graph::file::{
-    Description, Graph, Kind, Lower, Node, Number, Numbered, On, OptionKind, Problem, Provides, Role, Slot, Space, Uppers,
+    Description, Graph, Kind, Lower, Node, Number, Numbered, On, OptionKind, Problem, Provides, Role, Slot, Space,
+    Uppers,
 };
 use xylem_protocols::ipv4::{Interface, Ipv4Config, Ipv4Protocol, Route};
 use xylem_wire::{Cidr, EtherType};

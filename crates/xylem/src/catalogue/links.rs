@@ -26,7 +26,8 @@ pub(super) fn hardware_address(making: &mut Making<'_>, link: &str) -> EthernetA
 /// carries.
 pub(super) fn mtu(making: &Making<'_>, link: &str) -> usize {
     let said = if is_ethernet(making, link) { making.settings_of(link).size("mtu") } else { None };
-    let device = making.device_of(link).map_or(USUAL_MTU, |device| device.frame_max.saturating_sub(EthernetHeader::LEN));
+    let device =
+        making.device_of(link).map_or(USUAL_MTU, |device| device.frame_max.saturating_sub(EthernetHeader::LEN));
     // The description lets an MTU be 65 535 at most.
     said.map_or(device, |said| device.min(said as usize))
 }

@@ -63,7 +63,8 @@ fn algorithm(word: &str) -> Option<Algorithm> {
 
 fn make(making: &mut Making<'_>) -> Made {
     let usual = TcpConfig::default();
-    let config = TcpConfig { unopened_mtu: mtu_below(making).unwrap_or(usual.unopened_mtu), ..config(making.settings, usual) };
+    let config =
+        TcpConfig { unopened_mtu: mtu_below(making).unwrap_or(usual.unopened_mtu), ..config(making.settings, usual) };
     Ok(Some(Arc::new(TcpProtocol::new(config, &mut making.random))))
 }
 

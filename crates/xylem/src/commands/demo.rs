@@ -26,7 +26,8 @@ use interruption::{Interrupted, Interruption};
 use mill::Milled;
 use place::Processors;
 use progress::Progress;
-use report::{Report, Row, Unit, beside, beside_requests, median};
+use report::{Report, Row, Unit, beside, beside_requests, cause, median};
+use serving::Share;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
@@ -167,7 +168,7 @@ impl Files {
 struct Clean {
     downloads: Vec<Measured>,
     uploads: Vec<Measured>,
-    requests: Vec<(Milled, Duration)>,
+    requests: Vec<(Milled, Share)>,
 }
 
 /// The demonstration while it runs.
@@ -209,11 +210,13 @@ impl<'a> Stage<'a> {
             let turn = Turn::of_kernel(self.common, turn::CONGESTION, Some(&link))?;
             let reno = self.impaired(&turn)?;
             measured.push(beside("kernel", &reno));
+            measured.push(cause(impaired.server, Some(reno.server), impaired.transfer.seconds));
             kernel = Some(reno.transfer.megabits());
             drop(turn);
-            // The kernel may have been built without it; then the column is empty.
-            if let Ok(turn) = Turn::of_kernel(self.common, "cubic", Some(&link)) {
-                cubic = Some(self.impaired(&turn)?.transfer.megabits());
+            // The kernel may have been built without it; then the column is empty and a note says why.
+            match Turn::of_kernel(self.common, "cubic", Some(&link)) {
+                Ok(turn) => cubic = Some(self.impaired(&turn)?.transfer.megabits()),
+                Err(error) => self.report.notes.push(format!("the kernel had no turn with cubic: {error}")),
             }
         }
         self.report.rows.push(Row {
@@ -289,26 +292,27 @@ impl<'a> Stage<'a> {
             let (Some(xylem), kernel) = (median(xylem), median(kernel)) else { continue };
             let mut measured = vec![beside("Xylem", &xylem)];
             measured.extend(kernel.iter().map(|kernel| beside("kernel", kernel)));
+            measured.push(cause(xylem.server, kernel.map(|kernel| kernel.server), xylem.transfer.seconds));
             let kernel = kernel.map(|kernel| kernel.transfer.megabits());
             let xylem = xylem.transfer.megabits();
             self.report.rows.push(Row { what, unit: Unit::Megabits, xylem, kernel, cubic: None, ratio, measured });
         }
-        let middle = |mut requests: Vec<(Milled, Duration)>| {
+        let middle = |mut requests: Vec<(Milled, Share)>| {
             requests.sort_by_key(|(milled, _)| milled.span);
             let at = requests.len() / 2;
             (at < requests.len()).then(|| requests.swap_remove(at))
         };
-        let Some((of_xylem, xylem_time)) = middle(xylem.requests) else { return };
+        let Some((of_xylem, share)) = middle(xylem.requests) else { return };
         let kernel = middle(kernel.requests);
-        let mut measured = vec![beside_requests("Xylem", &of_xylem, xylem_time)];
-        measured.extend(kernel.iter().map(|(milled, time)| beside_requests("kernel", milled, *time)));
+        let mut measured = vec![beside_requests("Xylem", &of_xylem, share)];
+        measured.extend(kernel.iter().map(|(milled, share)| beside_requests("kernel", milled, *share)));
+        measured.push(cause(share, kernel.as_ref().map(|(_, share)| *share), of_xylem.span.as_secs_f64()));
         let kernel = kernel.map(|(milled, _)| milled);
         let rate = |milled: &Milled| milled.latencies.len() as f64 / milled.span.as_secs_f64().max(1e-9);
         let within = |per_mille| move |milled: &Milled| milled.within(per_mille).as_secs_f64() * 1e6;
         let mut row = |what: String, unit, figure: &dyn Fn(&Milled) -> f64| {
             let (xylem, kernel) = (figure(&of_xylem), kernel.as_ref().map(figure));
-            let measured = measured.clone();
-            self.report.rows.push(Row { what, unit, xylem, kernel, cubic: None, ratio, measured });
+            self.report.rows.push(Row { what, unit, xylem, kernel, cubic: None, ratio, measured: measured.clone() });
         };
         row(format!("{REQUESTS} requests on {CONNECTIONS} connections"), Unit::Rate, &rate);
         row("  half of them within".into(), Unit::Micros, &within(500));

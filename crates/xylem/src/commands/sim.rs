@@ -105,7 +105,8 @@ impl SimCommand {
         let swept = sweep::sweep(first, count, run, progress);
         if self.json {
             let (events, failed) = (swept.events, &swept.failed);
-            let value = json!({ "scenario": scenario, "first": first, "count": count, "events": events, "failed": failed });
+            let value =
+                json!({ "scenario": scenario, "first": first, "count": count, "events": events, "failed": failed });
             say(format!("{value:#}\n"));
         } else {
             let (events, failed) = (swept.events, swept.failed.len());

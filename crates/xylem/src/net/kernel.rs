@@ -18,6 +18,7 @@ pub struct Kernel {
     poll: mio::Poll,
     events: mio::Events,
     waker: Arc<mio::Waker>,
+    congestion: Option<String>,
 }
 
 impl Kernel {
@@ -28,7 +29,12 @@ impl Kernel {
     pub fn new() -> io::Result<Kernel> {
         let poll = mio::Poll::new()?;
         let waker = Arc::new(mio::Waker::new(poll.registry(), WAKER)?);
-        Ok(Kernel { poll, events: mio::Events::with_capacity(EVENTS_MAX), waker })
+        Ok(Kernel { poll, events: mio::Events::with_capacity(EVENTS_MAX), waker, congestion: None })
+    }
+
+    /// Connections taken from now on control congestion by the algorithm of this name (tcp(7), TCP_CONGESTION).
+    pub fn set_congestion(&mut self, name: &str) {
+        self.congestion = Some(name.into());
     }
 
     fn register(&self, source: &mut impl mio::event::Source, token: Token) -> io::Result<()> {
@@ -51,6 +57,10 @@ impl Net for Kernel {
         // The standard library's backlog is 128 and the kernel's own limit 4096: connections beyond are retried by the
         // peer. Good enough for the services, whose loop accepts before it does anything else.
         let mut listener = mio::net::TcpListener::bind(at)?;
+        if let Some(name) = &self.congestion {
+            // The connections it takes inherit it.
+            rustix::net::sockopt::set_tcp_congestion(&listener, name)?;
+        }
         self.register(&mut listener, token)?;
         Ok(listener)
     }

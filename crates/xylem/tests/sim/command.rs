@@ -17,7 +17,8 @@ fn texts(output: &Output) -> (Option<i32>, String, String) {
 fn folder_with(rest: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder of our own");
     let cable = "cable = link client -- server { delay = 1ms, loss = 20% }\n";
-    std::fs::write(folder.path().join("a.sim"), two_hosts("", "", &format!("{cable}{rest}"))).expect("it can be written");
+    std::fs::write(folder.path().join("a.sim"), two_hosts("", "", &format!("{cable}{rest}")))
+        .expect("it can be written");
     folder
 }
 
@@ -33,7 +34,10 @@ fn a_run_reports_and_a_failing_one_says_how_to_see_it_again() {
     assert!(right[0].1.1.contains("holds  delivered: 1 of 1") && right[0].1.2.is_empty());
     let (seed, (code, out, err)) = &wrong[0];
     assert_eq!(*code, Some(1));
-    assert!(out.contains("FAILS  delivered") && err.ends_with(&format!("xylem: replay: xylem sim a.sim --seed {seed}\n")), "{err}");
+    assert!(
+        out.contains("FAILS  delivered") && err.ends_with(&format!("xylem: replay: xylem sim a.sim --seed {seed}\n")),
+        "{err}"
+    );
     assert_eq!(&run(*seed).1, out, "the same command gives the same text");
 }
 
@@ -43,7 +47,8 @@ fn many_seeds_report_those_that_fail() {
     let (code, out, err) = texts(&xylem(folder.path(), &["sim", "a.sim", "--seeds", "39", "--json"]));
     let json: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
     assert_eq!((code, json["count"].as_u64()), (Some(1), Some(39)));
-    let failed: Vec<u64> = json["failed"].as_array().into_iter().flatten().filter_map(|report| report["seed"].as_u64()).collect();
+    let failed: Vec<u64> =
+        json["failed"].as_array().into_iter().flatten().filter_map(|report| report["seed"].as_u64()).collect();
     let each = |seed: &u64| texts(&xylem(folder.path(), &["sim", "a.sim", "--seed", &seed.to_string()])).0;
     assert!(!failed.is_empty() && failed.iter().all(|seed| each(seed) == Some(1)));
     assert_eq!(err.matches("xylem: replay: ").count(), failed.len());
@@ -63,7 +68,11 @@ fn the_golden_hash_is_written_by_one_command_and_a_changed_run_is_found() {
     std::fs::write(&file, text.replace("delay = 1ms", "delay = 2ms")).expect("it can be written");
     let (code, out, _) = texts(&xylem(folder.path(), &["sim", "a.sim"]));
     assert!(code == Some(1) && out.contains("FAILS  golden hash"), "{out}");
-    assert_eq!(texts(&xylem(folder.path(), &["sim", "a.sim", "--seed", "9"])).0, Some(0), "another seed has no golden hash");
+    assert_eq!(
+        texts(&xylem(folder.path(), &["sim", "a.sim", "--seed", "9"])).0,
+        Some(0),
+        "another seed has no golden hash"
+    );
     assert_eq!(write().0, Some(0));
     assert_eq!(texts(&xylem(folder.path(), &["sim", "a.sim"])).0, Some(0));
 }

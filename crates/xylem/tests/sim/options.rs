@@ -6,7 +6,8 @@ use xylem::catalogue;
 use xylem::commands::sim::plan;
 use xylem_sim::HostId;
 use xylem_wire::{
-    ArpHeader, EtherType, EthernetAddress, EthernetHeader, Header, IpProtocol, Ipv4Header, TcpFlags, TcpHeader, TcpOptions,
+    ArpHeader, EtherType, EthernetAddress, EthernetHeader, Header, IpProtocol, Ipv4Header, TcpFlags, TcpHeader,
+    TcpOptions,
 };
 
 const CABLE: &str = "cable = link client -- server { delay = 1ms }\n";
@@ -37,7 +38,8 @@ fn link(frame: &[u8]) -> EthernetHeader {
 
 /// The IPv4 packets among frames: header and payload.
 fn packets(frames: &[Vec<u8>]) -> Vec<(Ipv4Header, &[u8])> {
-    let packets = frames.iter().filter(|frame| link(frame).kind == EtherType::IPV4).map(|frame| &frame[EthernetHeader::LEN..]);
+    let packets =
+        frames.iter().filter(|frame| link(frame).kind == EtherType::IPV4).map(|frame| &frame[EthernetHeader::LEN..]);
     packets
         .map(|packet| {
             let header = Ipv4Header::parse(packet).expect("a whole header");
@@ -68,7 +70,8 @@ fn ethernet() {
     let frames = sent(", link0.address = \"02:00:00:00:00:07\"", PING);
     let ours = EthernetAddress([2, 0, 0, 0, 0, 7]);
     assert!(frames.iter().all(|frame| link(frame).source == ours));
-    let arp: Vec<_> = frames.iter().filter_map(|frame| ArpHeader::parse(frame.get(EthernetHeader::LEN..)?).ok()).collect();
+    let arp: Vec<_> =
+        frames.iter().filter_map(|frame| ArpHeader::parse(frame.get(EthernetHeader::LEN..)?).ok()).collect();
     assert!(!arp.is_empty() && arp.iter().all(|packet| packet.sender_hardware == ours), "ARP says the same address");
     let longest = |client| sent(client, TRANSFER).iter().map(Vec::len).max();
     assert_eq!((longest(""), longest(", link0.mtu = 600")), (Some(1514), Some(614)));
@@ -83,7 +86,9 @@ fn arp() {
     // Two announcements and one question; then the question alone.
     assert_eq!((requests(""), requests(", arp.announcements = 0")), (3, 1));
     let asked = |client: &str| {
-        let rest = format!("{CABLE}lost = datagrams client -> server {{ count = 1, address = 10.0.0.9, returned = 0 }}\ncheck delivered");
+        let rest = format!(
+            "{CABLE}lost = datagrams client -> server {{ count = 1, address = 10.0.0.9, returned = 0 }}\ncheck delivered"
+        );
         run(&two_hosts(client, "", &rest)).links[0].sent
     };
     assert_eq!((asked(""), asked(", arp.retries = 1, arp.announcements = 0")), (2 + 3, 1));
@@ -148,7 +153,8 @@ fn tcp_on_the_wire() {
 
 #[test]
 fn tcp_in_time() {
-    let rest = |options: &str| format!("{CABLE}bulk = transfer client -> server {{ there = 1KiB{options} }}\ncheck delivered");
+    let rest =
+        |options: &str| format!("{CABLE}bulk = transfer client -> server {{ there = 1KiB{options} }}\ncheck delivered");
     let impatient = run(&two_hosts(
         ", tcp.open_give_up_after = 2s, arp.retries = 100",
         "",
@@ -159,7 +165,11 @@ fn tcp_in_time() {
     assert!((2_000_000_000..3_000_000_000).contains(&when(&impatient)), "{impatient}");
     // The SYN is lost with the cable pulled; the first timeout decides when the next one goes.
     let pulled = |client: &str| {
-        let report = run(&two_hosts(client, "", &format!("{WARM}{}\npull cable {{ at = 1s, back = 1050ms }}", rest(", start = 1010ms"))));
+        let report = run(&two_hosts(
+            client,
+            "",
+            &format!("{WARM}{}\npull cable {{ at = 1s, back = 1050ms }}", rest(", start = 1010ms")),
+        ));
         assert!(report.is_right(), "{report}");
         report.traffic[1].done_at_ns.expect("it is done")
     };

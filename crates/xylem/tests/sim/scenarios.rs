@@ -44,7 +44,8 @@ fn a_thousand_seeds_of_everything_a_link_can_do_to_a_transfer() {
     let catalogue = catalogue::builtin();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/lossy-transfer.sim");
     let plan = plan("scenarios/lossy-transfer.sim", &read(&file), &catalogue).expect("the scenario is right");
-    let swept = sweep(1, 1000, |seed| plan.run(seed), |_, _| ());
+    // Not from the scenario's own seed on, whose golden hash is another test's business.
+    let swept = sweep(1_000, 1000, |seed| plan.run(seed), |_, _| ());
     assert_eq!(swept.count, 1000);
     let failed: Vec<String> = swept
         .failed
@@ -69,7 +70,11 @@ fn everything_a_link_can_do_has_been_done_to_that_transfer() {
 
 #[test]
 fn ping_stops_when_icmp_is_taken_out_of_the_peers_graph() {
-    let text = two_hosts("", ", graph = quiet", "cable = link client -- server\necho = ping client -> server\ncheck delivered");
+    let text = two_hosts(
+        "",
+        ", graph = quiet",
+        "cable = link client -- server\necho = ping client -> server\ncheck delivered",
+    );
     let text = text.replace("10.0.0.1\", graph", "10.0.0.1\"\n graph");
     let catalogue = catalogue::builtin();
     let report = |take_out: bool| {
@@ -93,7 +98,8 @@ fn ping_stops_when_icmp_is_taken_out_of_the_peers_graph() {
     let without = report(true);
     assert!(!without.is_right(), "{without}");
     assert_eq!(without.traffic[0].how, "0 came back; at least 3 had to");
-    let unheard = |report: &xylem_sim::scenario::Report| report.hosts[1].drops.iter().map(|dropped| dropped.count).sum::<u64>();
+    let unheard =
+        |report: &xylem_sim::scenario::Report| report.hosts[1].drops.iter().map(|dropped| dropped.count).sum::<u64>();
     assert_eq!((unheard(&with), unheard(&without)), (0, 3), "each echo request found nobody above IPv4");
 }
 
@@ -103,7 +109,8 @@ fn a_check_that_does_not_hold_is_seen() {
     let transfer = "bulk = transfer client -> server { there = 64KiB }\n";
     let wrong = |rest: &str| {
         let report = run(&two_hosts("", "", &format!("{cable}{transfer}{rest}")));
-        let wrong: Vec<String> = report.checks.iter().filter(|check| !check.right).map(|check| check.what.clone()).collect();
+        let wrong: Vec<String> =
+            report.checks.iter().filter(|check| !check.right).map(|check| check.what.clone()).collect();
         wrong.join(", ")
     };
     assert_eq!(wrong("check delivered\ncheck quiet\ncheck dropped { server = \"tcp: bad checksum\" }"), "");
@@ -141,11 +148,17 @@ fn what_is_wrong_with_a_scenario_is_said_with_its_place() {
         ("cable = link client -- server { loss = 1 }", "a.sim:3:40: `loss` is `1`; expected a percentage"),
         ("cable = link client:ip -- server", "a.sim:3:14: `ip` stands over no device; expected one of: client:link0;"),
         ("a = link client -- server\nb = link client -- server", "a.sim:4:10: `client:link0` has a cable already;"),
-        ("bulk = transfer client -> server { their = 1 }", "a.sim:3:36: `their` is no option of `transfer`; expected protocol,"),
+        (
+            "bulk = transfer client -> server { their = 1 }",
+            "a.sim:3:36: `their` is no option of `transfer`; expected protocol,",
+        ),
         ("bulk = transfer client -> server { there = 2..1 }", "a.sim:3:44: `there` is `2..1`; expected a size"),
         ("pull cable { at = 1s }", "a.sim:3:6: no cable is named; expected `pull CABLE` with one of: ; mend:"),
         ("other = host { ip.adress = \"10.0.0.3/24\" }", "a.sim:3:16: "),
-        ("other = host { ip.ttl = 300 }", "a.sim:3:25: `ttl` is out of range with 300; expected a whole number from 1 to 255;"),
+        (
+            "other = host { ip.ttl = 300 }",
+            "a.sim:3:25: `ttl` is out of range with 300; expected a whole number from 1 to 255;",
+        ),
         ("other = host { pi.ttl = 3 }", "a.sim:3:16: `pi.ttl`: no node is called `pi`; expected `link0`, "),
         ("other = host { ip.gateway = \"10.9.9.9\" }", "a.sim:3:1: `other` cannot be built: ip: expected a gateway on"),
         ("other = host { graph = hots }", "a.sim:3:24: the graph hots is not usable: no graph `hots` comes with Xylem"),

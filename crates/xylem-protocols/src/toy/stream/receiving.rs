@@ -26,6 +26,8 @@ pub(super) struct Receiving {
     pub closed: bool,
     /// The peer was told it may send positions before this one.
     advertised: SequenceNumber,
+    /// The count above comes from a record.
+    moved: bool,
 }
 
 /// What another instance needs to go on.
@@ -43,13 +45,13 @@ impl Receiving {
     /// A half that wants `first` next.
     pub fn new(first: SequenceNumber) -> Receiving {
         let advertised = first + RECEIVE_MAX as u32;
-        Receiving { next: first, unread: 0, held: VecDeque::new(), close: None, closed: false, advertised }
+        Receiving { next: first, unread: 0, held: VecDeque::new(), close: None, closed: false, advertised, moved: false }
     }
 
     pub fn resume(state: ReceivingState) -> Receiving {
         let ReceivingState { next, unread, held, close, closed, advertised } = state;
         let held = held.into_iter().map(|(at, bytes)| (at, Message::from_bytes(&bytes))).collect();
-        Receiving { next, unread, held, close, closed, advertised }
+        Receiving { next, unread, held, close, closed, advertised, moved: true }
     }
 
     pub fn state(&self) -> ReceivingState {
@@ -138,10 +140,11 @@ impl Receiving {
     /// The application has consumed `bytes`.
     ///
     /// # Panics
-    /// If it was never given that many: whoever stands above counts wrongly.
+    /// If it was never given that many: whoever stands above counts wrongly. After a move it may be the record that was
+    /// wrong, which is not our fault.
     pub fn consumed(&mut self, bytes: usize) {
-        assert!(bytes <= self.unread, "credit for {bytes} bytes; only {} were handed up", self.unread);
-        self.unread -= bytes;
+        assert!(bytes <= self.unread || self.moved, "credit for {bytes} bytes; only {} were handed up", self.unread);
+        self.unread = self.unread.saturating_sub(bytes);
     }
 
     /// Nobody will read any more: what was handed up counts as consumed.

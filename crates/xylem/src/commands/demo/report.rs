@@ -3,6 +3,7 @@
 //! row says so with what was measured meanwhile.
 
 use super::load::Load;
+use super::serving::Share;
 use super::turn::{Measured, Ran};
 use super::mill::Milled;
 use serde_json::{Value as Json, json};
@@ -160,7 +161,10 @@ impl Report {
             let _ = writeln!(text, "  {}", cells.collect::<Vec<_>>().join("   ").trim_end());
         }
         for row in self.rows.iter().filter(|row| row.is_worse()) {
-            let _ = writeln!(text, "\n  * {}: Xylem is the slower one. Measured:", row.what);
+            if row.measured.is_empty() {
+                continue;
+            }
+            let _ = writeln!(text, "\n  * {}: Xylem is the slower one. Measured:", row.what.trim());
             for measured in &row.measured {
                 let _ = writeln!(text, "      {measured}");
             }
@@ -192,9 +196,8 @@ pub fn median(mut transfers: Vec<Measured>) -> Option<Measured> {
 /// What was measured beside a transfer, for a reader who asks why.
 pub fn beside(who: &str, measured: &Measured) -> String {
     let gigabytes = measured.transfer.bytes as f64 / 1e9;
-    let cost = measured.server_time.as_secs_f64() / gigabytes;
-    let share = 100.0 * measured.server_time.as_secs_f64() / measured.transfer.seconds.max(1e-9);
-    let mut text = format!("{who}: the server's thread ran {share:.0} % of the time, {cost:.2} s a GB");
+    let cost = measured.server.ran.as_secs_f64() / gigabytes;
+    let mut text = format!("{who}: {}, {cost:.2} s a GB", shares(measured.server, measured.transfer.seconds));
     if let Some(loads) = measured.transfer.loads {
         let [client, server] = loads.map(Load::per_cent);
         let say = |(user, system, interrupt)| format!("{user} % programs, {system} % kernel, {interrupt} % interrupts");
@@ -204,11 +207,32 @@ pub fn beside(who: &str, measured: &Measured) -> String {
 }
 
 /// What was measured beside many requests.
-pub fn beside_requests(who: &str, milled: &Milled, server_time: Duration) -> String {
+pub fn beside_requests(who: &str, milled: &Milled, server: Share) -> String {
     let count = milled.latencies.len().max(1) as f64;
-    let cost = server_time.as_secs_f64() * 1e6 / count;
-    let share = 100.0 * server_time.as_secs_f64() / milled.span.as_secs_f64().max(1e-9);
-    format!("{who}: the server's thread used {cost:.1} us a request and ran {share:.0} % of the time")
+    let cost = server.ran.as_secs_f64() * 1e6 / count;
+    format!("{who}: {}, {cost:.1} us a request", shares(server, milled.span.as_secs_f64()))
+}
+
+fn shares(share: Share, seconds: f64) -> String {
+    let part = |span: Duration| 100.0 * span.as_secs_f64() / seconds.max(1e-9);
+    let (ran, waited) = (part(share.ran), part(share.waited));
+    format!("the server's thread ran {ran:.0} % of the time and waited {waited:.0} % for a CPU that others had")
+}
+
+/// What the measurements say about why Xylem's figure is the worse one.
+pub fn cause(xylem: Share, kernel: Option<Share>, seconds: f64) -> String {
+    let part = |span: Duration| span.as_secs_f64() / seconds.max(1e-9);
+    if part(xylem.waited) > 0.2 {
+        return "cause: other programs had the CPU; measure again on a machine that does nothing else".into();
+    }
+    let more = kernel.filter(|kernel| !kernel.ran.is_zero()).map_or(String::new(), |kernel| {
+        let times = xylem.ran.as_secs_f64() / kernel.ran.as_secs_f64();
+        format!("; it needed {times:.1} times the processor time of the kernel's server thread")
+    });
+    if part(xylem.ran) > 0.8 {
+        return format!("cause: Xylem's one thread, which is stack, device calls and server, had no time left{more}");
+    }
+    format!("cause: not the processor, Xylem's thread was idle part of the time: it waited for the link or the client{more}")
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::net::kernel::Kernel;
 use crate::net::xylem::{Idle, Xylem};
 use crate::services::{Limits, Server, Stop};
 use std::io;
+use std::ops::Sub;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -29,9 +30,19 @@ impl Serving {
     ///
     /// # Errors
     /// It could not start.
-    pub fn on_kernel(namespace: Namespace, shelf: Arc<Shelf>, cpu: Option<usize>) -> io::Result<Serving> {
+    pub fn on_kernel(
+        namespace: Namespace,
+        congestion: &str,
+        shelf: Arc<Shelf>,
+        cpu: Option<usize>,
+    ) -> io::Result<Serving> {
+        let congestion = congestion.to_owned();
         let make = move || {
-            let make = || Kernel::new().and_then(|kernel| server(kernel, shelf));
+            let make = || {
+                let mut kernel = Kernel::new()?;
+                kernel.set_congestion(&congestion);
+                server(kernel, shelf)
+            };
             namespace.enter(make).map_err(|error| failed("enter the server's namespace")(&error))?
         };
         Serving::start(make, cpu)
@@ -70,11 +81,11 @@ impl Serving {
         Ok(Serving { stop, thread: Some(thread), task })
     }
 
-    /// The processor time its thread has used so far; zero where the kernel does not say.
-    pub fn time_used(&self) -> Duration {
+    /// What its thread has had of the processor so far.
+    pub fn share(&self) -> Share {
         let text = std::fs::read_to_string(format!("/proc/self/task/{}/schedstat", self.task)).unwrap_or_default();
-        let nanoseconds = text.split_whitespace().next().and_then(|field| field.parse().ok());
-        Duration::from_nanos(nanoseconds.unwrap_or(0))
+        let mut fields = text.split_whitespace().map(|field| Duration::from_nanos(field.parse().unwrap_or(0)));
+        Share { ran: fields.next().unwrap_or_default(), waited: fields.next().unwrap_or_default() }
     }
 }
 
@@ -85,6 +96,22 @@ impl Drop for Serving {
             // If it panicked the message has been printed, and the client saw a broken connection.
             let _ = thread.join();
         }
+    }
+}
+
+/// What a thread has had of the processor; zero where the kernel does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// It ran.
+    pub ran: Duration,
+    /// It could have run, but others had the processor.
+    pub waited: Duration,
+}
+
+impl Sub for Share {
+    type Output = Share;
+    fn sub(self, earlier: Share) -> Share {
+        Share { ran: self.ran.saturating_sub(earlier.ran), waited: self.waited.saturating_sub(earlier.waited) }
     }
 }
 

@@ -6,14 +6,13 @@ use super::content::{Content, Shelf};
 use super::interruption::Interruption;
 use super::mill::Milled;
 use super::place::{self, CLIENT, PREFIX_BITS, Processors, SERVER};
-use super::serving::Serving;
+use super::serving::{Serving, Share};
 use super::work::{Client, Home, Tool, Transfer};
 use crate::catalogue;
 use crate::commands::serve::addressed::{self, Addresses};
 use serde_json::{Value as Json, json};
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 use xylem_graph::file::Graph;
 use xylem_graph::link::LinkModel;
 use xylem_host::device::{Impaired, TapDevice, WireDevice};
@@ -90,13 +89,13 @@ enum End {
     Xylem(Stack),
 }
 
-/// The result of one transfer, and the processor time of the server's thread.
+/// The result of one transfer, and what the server's thread had of the processor meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
     /// The transfer.
     pub transfer: Transfer,
-    /// What the server's thread used.
-    pub server_time: Duration,
+    /// The server's thread.
+    pub server: Share,
 }
 
 impl<'a> Turn<'a> {
@@ -165,7 +164,7 @@ impl<'a> Turn<'a> {
     /// # Errors
     /// There are no namespaces, veths or TAPs for this process.
     pub fn of_kernel(common: &'a Common, congestion: &str, link: Option<&LinkModel>) -> io::Result<Turn<'a>> {
-        let (client, server) = (place::namespace(CONGESTION)?, place::namespace(congestion)?);
+        let (client, server) = (place::namespace(CONGESTION)?, place::namespace(CONGESTION)?);
         let cable = match link {
             None => {
                 place::veth(&client, &server)?;
@@ -173,7 +172,7 @@ impl<'a> Turn<'a> {
             }
             Some(model) => Some(place::cable(&client, &server, model, common.seed, common.processors.server)?),
         };
-        let serving = Serving::on_kernel(server, Arc::clone(&common.shelf), common.processors.server)?;
+        let serving = Serving::on_kernel(server, congestion, Arc::clone(&common.shelf), common.processors.server)?;
         let ran = Ran {
             stack: "kernel",
             device: if link.is_none() { "veth" } else { "tap to tap, offloads off" }.into(),
@@ -214,20 +213,20 @@ impl<'a> Turn<'a> {
         self.measured(|client| client.upload(content, &self.common.shelf))
     }
 
-    /// Makes many small requests at once: how it went, and the processor time of the server's thread.
+    /// Makes many small requests at once: how it went, and what the server's thread had of the processor.
     ///
     /// # Errors
     /// As [`download`](Turn::download).
-    pub fn requests(&self, name: &str, content: &Content, count: usize, wide: usize) -> io::Result<(Milled, Duration)> {
-        let before = self.serving.time_used();
+    pub fn requests(&self, name: &str, content: &Content, count: usize, wide: usize) -> io::Result<(Milled, Share)> {
+        let before = self.serving.share();
         let milled = self.client().requests(name, content, count, wide)?;
-        Ok((milled, self.serving.time_used().saturating_sub(before)))
+        Ok((milled, self.serving.share() - before))
     }
 
     fn measured(&self, work: impl FnOnce(&Client<'_>) -> io::Result<Transfer>) -> io::Result<Measured> {
-        let before = self.serving.time_used();
+        let before = self.serving.share();
         let transfer = work(&self.client())?;
-        Ok(Measured { transfer, server_time: self.serving.time_used().saturating_sub(before) })
+        Ok(Measured { transfer, server: self.serving.share() - before })
     }
 
     fn client(&self) -> Client<'_> {

@@ -2,7 +2,8 @@
 
 use xylem_sim::Sight;
 use xylem_wire::{
-    ArpHeader, ArpOperation, EtherType, EthernetHeader, Header, IcmpHeader, IpProtocol, Ipv4Header, TcpHeader, UdpHeader,
+    ArpHeader, ArpOperation, EtherType, EthernetHeader, Header, IcmpHeader, IpProtocol, Ipv4Header, TcpHeader,
+    UdpHeader,
 };
 
 /// The line of one sight; `names` are the hosts'.
@@ -23,7 +24,9 @@ fn frame(bytes: &[u8]) -> String {
         EtherType::IPV4 => ipv4(rest),
         _ => None,
     };
-    said.unwrap_or_else(|| format!("{} > {} type {:04x}, {} bytes", ethernet.source, ethernet.destination, ethernet.kind.0, bytes.len()))
+    said.unwrap_or_else(|| {
+        format!("{} > {} type {:04x}, {} bytes", ethernet.source, ethernet.destination, ethernet.kind.0, bytes.len())
+    })
 }
 
 fn arp(bytes: &[u8]) -> Option<String> {
@@ -61,7 +64,9 @@ fn transport(protocol: IpProtocol, bytes: &[u8]) -> Option<String> {
             let length = bytes.len() - header.header_length();
             let TcpHeader { source, destination, flags, sequence, acknowledgment, window, .. } = header;
             let (sequence, acknowledgment) = (sequence.0, acknowledgment.0);
-            Some(format!("tcp {source} > {destination} {flags} seq {sequence} ack {acknowledgment} win {window} len {length}"))
+            Some(format!(
+                "tcp {source} > {destination} {flags} seq {sequence} ack {acknowledgment} win {window} len {length}"
+            ))
         }
         IpProtocol::UDP => {
             let header = UdpHeader::parse(bytes).ok()?;
