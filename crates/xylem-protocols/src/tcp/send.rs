@@ -284,3 +284,50 @@ impl Sending {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xylem_core::Message;
+
+    /// A half that may send, with `queued` bytes of which the first `sent` are out.
+    fn sending(queued: usize, sent: u32) -> Sending {
+        let mut half = Sending::new(SequenceNumber(u32::MAX), 65_536);
+        half.acknowledge(SequenceNumber(0));
+        half.queue.append(&mut Message::from_bytes(&vec![0; queued]));
+        half.begin_window(SequenceNumber(0), SequenceNumber(0), 10_000);
+        (half.next, half.highest) = (SequenceNumber(sent), SequenceNumber(sent));
+        half
+    }
+
+    #[test]
+    fn a_record_is_taken_only_if_its_numbers_can_be_true() {
+        let record = sending(3000, 1000).export();
+        assert!(record.is_consistent());
+        let at = |number| SequenceNumber(number);
+        let wrong = [
+            SendingRecord { next: at(1001), ..record.clone() },
+            SendingRecord { highest: at(3001), ..record.clone() },
+            SendingRecord { unacknowledged: at(500), ..record.clone() },
+            SendingRecord { first: at(5), ..record.clone() },
+            SendingRecord { queued: 900, ..record.clone() },
+        ];
+        for record in wrong {
+            assert!(!record.is_consistent(), "{record:?}");
+        }
+    }
+
+    #[test]
+    fn a_piece_is_whole_segments_or_what_may_be_less() {
+        let limits = Limits { congestion_window: 10_000, segment: 1000, message: 4000, no_delay: false };
+        let length = |half: &Sending, limits: &Limits| half.plan(limits).map(|piece| (piece.length, piece.last));
+        assert_eq!(length(&sending(9000, 0), &limits), Some((4000, false)), "what one message may stand for");
+        assert_eq!(length(&sending(2500, 0), &limits), Some((2000, false)), "the tail waits behind the rest");
+        assert_eq!(length(&sending(500, 0), &limits), Some((500, true)), "nothing is out, so it need not wait");
+        assert_eq!(length(&sending(1500, 1000), &limits), None, "Nagle");
+        assert_eq!(length(&sending(1500, 1000), &Limits { no_delay: true, ..limits }), Some((500, true)));
+        let narrow = Limits { congestion_window: 2300, ..limits };
+        assert_eq!(length(&sending(9000, 1000), &narrow), Some((1000, false)), "no silly rest of a window");
+        assert_eq!(length(&sending(9000, 2000), &narrow), None);
+    }
+}
