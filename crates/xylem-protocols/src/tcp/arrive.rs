@@ -113,12 +113,17 @@ impl TcpSession {
         if matches!(self.state, State::TimeWait { .. }) && segment.has(TcpFlags::FIN) {
             self.enter_time_wait(out.now);
         }
+        let is_known = segment.end().is_at_or_before(self.receive.next);
         if segment.length() == 0 || segment.has(TcpFlags::SYN) {
             self.challenge(out.now);
         } else {
+            if is_known && self.receive.was_in_window(segment.sequence) {
+                // Our acknowledgment was lost, and the peer has sent again. Echoing its first try would tell it a round
+                // trip as long as its timeout, and so a longer timeout, and so on.
+                self.clock.see(segment, self.receive.acknowledged, out.now);
+            }
             self.owe(Owed::Alone(1));
         }
-        let is_known = segment.end().is_at_or_before(self.receive.next);
         Verdict::Drop(if is_known { &drops::DUPLICATE } else { &drops::OUTSIDE_WINDOW })
     }
 

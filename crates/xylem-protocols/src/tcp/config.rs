@@ -33,7 +33,8 @@ pub struct TcpConfig {
     pub acknowledgment_delay: Duration,
     /// R1: so many retransmissions of the same data are trouble worth telling (RFC 9293, MUST-20, SHLD-10: at least 3).
     pub trouble_after: u32,
-    /// R2: data unacknowledged so long ends the connection (RFC 9293, MUST-20, SHLD-11: at least 100 s).
+    /// R2: data unacknowledged so long ends the connection (RFC 9293, MUST-20, SHLD-11: at least 100 s). A quarter of an
+    /// hour makes some twenty tries, so that a link that loses a third of its frames does not end a connection by chance.
     pub give_up_after: Duration,
     /// R2 for the handshake (RFC 9293, MUST-23: at least three minutes).
     pub open_give_up_after: Duration,
@@ -85,7 +86,7 @@ impl Default for TcpConfig {
             retransmission_timeout_max: Duration::from_secs(60),
             acknowledgment_delay: Duration::from_millis(40),
             trouble_after: 3,
-            give_up_after: Duration::from_secs(180),
+            give_up_after: Duration::from_secs(15 * 60),
             open_give_up_after: Duration::from_secs(180),
             keep_alive_interval: Duration::from_secs(75),
             keep_alive_probes: 9,

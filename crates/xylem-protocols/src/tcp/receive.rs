@@ -122,6 +122,12 @@ impl Receiving {
         number.is_within(self.next, self.window().max(1))
     }
 
+    /// Whether the number lay in the window not long ago: as far behind what is expected next as the window is wide.
+    pub fn was_in_window(&self, number: SequenceNumber) -> bool {
+        let behind = self.next.since(number);
+        behind > 0 && behind as u32 <= self.window().max(1)
+    }
+
     /// Trims the segment's data to what is new and fits the window, and keeps it if it is early.
     pub fn place(&mut self, segment: &Segment, message: &mut Message, pieces_max: usize) -> Place {
         let mut start = segment.sequence;

@@ -81,7 +81,10 @@ impl TcpSession {
             | State::CloseWait
             | State::Closing
             | State::LastAck => {
-                if is_closed_window || !self.send.is_outstanding() {
+                // Into a window narrower than a segment nothing would go again: the sender's avoidance of silly windows
+                // holds it back. What the window takes goes as a probe does.
+                let is_narrow = self.send.window < self.sizes.segment;
+                if is_closed_window || is_narrow || !self.send.is_outstanding() {
                     self.probe(out);
                     return;
                 }

@@ -39,6 +39,16 @@ impl TcpSession {
                 Handled::No
             }
             Control::NetworkError(error) => self.network_error(*error, out),
+            // The link has lost sight of the next hop: hard before the connection is open, soft afterwards, as an error
+            // from the network is (RFC 9293, SHLD-25).
+            Control::Event(Event::Unreachable) | Control::Answer(Answer::Neighbour { found: false, .. }) => {
+                if self.state == State::SynSent {
+                    self.finish_with(Event::Unreachable, out);
+                } else {
+                    out.tell(Control::Event(Event::InTrouble));
+                }
+                Handled::Yes
+            }
             // What was refused below is tried again when this verb ends; whoever is above may have been refused too.
             Control::Writable => Handled::No,
             _ => Handled::No,

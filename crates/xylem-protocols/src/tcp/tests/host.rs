@@ -238,6 +238,12 @@ impl Host {
         assert_eq!(handled, Some(Handled::Yes), "{setting:?}");
     }
 
+    /// Those below report something.
+    pub fn hear(&mut self, now: Instant, index: usize, mut control: Control) {
+        let handled = self.verb(now, index, |path, out| Some(path.control(&mut control, out)));
+        assert_eq!(handled, Some(Handled::Yes), "{control:?}");
+    }
+
     pub fn close(&mut self, now: Instant, index: usize) {
         self.verb(now, index, |path, out| path.close(out));
     }

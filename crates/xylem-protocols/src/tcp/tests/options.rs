@@ -120,6 +120,19 @@ fn the_earliest_unacknowledged_timestamp_is_echoed() {
     assert_eq!(ack.options.timestamps.unwrap().echo.0, 2000);
 }
 
+/// Our acknowledgment is lost and the peer sends again: what we echo is its second try, so that it measures the round
+/// trip and not its own timeout.
+#[test]
+fn a_repeated_segment_renews_the_echo() {
+    let (mut script, clock) = stamped();
+    script.inject(segment(".", 1, 1).data(&[1; 100]).stamp(2000, clock));
+    script.wait_ms(50);
+    script.raw_sent();
+    script.inject(segment(".", 1, 1).data(&[1; 100]).stamp(9000, clock));
+    let ack = script.raw_sent().pop().unwrap();
+    assert_eq!((ack.text.as_str(), ack.options.timestamps.unwrap().echo.0), (". 1+0 ack 101", 9000));
+}
+
 /// Karn's rule holds where there are no timestamps (RFC 9293, MUST-18).
 #[test]
 fn without_timestamps_what_was_sent_twice_is_not_measured() {

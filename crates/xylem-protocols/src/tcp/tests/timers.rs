@@ -61,9 +61,22 @@ fn data_is_sent_again_then_trouble_is_told_then_the_connection_is_given_up() {
     }
     assert_eq!(times[..6], [0.2, 0.6, 1.4, 3.0, 6.2, 12.6]);
     assert_eq!(trouble_at, Some(3), "R1: three retransmissions");
-    assert_eq!(script.now.since(began), Duration::from_secs(180), "R2");
+    assert_eq!(script.now.since(began), Duration::from_secs(900), "R2");
     assert!(script.host.connections[0].advice.contains(&Control::Doubted));
     assert!(script.host.deadline().is_none());
+}
+
+/// The link's word that the next hop does not answer ends an open that waits for it, and nothing else.
+#[test]
+fn a_silent_neighbour_ends_only_an_open() {
+    let mut script = Script::open(Script::config());
+    script.push(100);
+    script.host.hear(script.now, 0, Control::Event(Event::Unreachable));
+    assert_eq!(script.state(), "ESTABLISHED");
+    assert_eq!(script.events().last(), Some(&Event::InTrouble));
+    let mut script = Script::syn_sent(Script::config());
+    script.host.hear(script.now, 0, Control::Event(Event::Unreachable));
+    assert_eq!((script.state(), script.events().last()), ("CLOSED", Some(&Event::Unreachable)));
 }
 
 /// RFC 9293 MUST-21; RFC 5482.

@@ -120,7 +120,11 @@ impl StreamProtocol {
                 view.participants.remote.push(Part::Port(key.remote));
                 Demux::Open(embryo.enable)
             }
-            _ => self.nobody(header, view, out),
+            // The handshake may have ended since the path was looked for.
+            _ => match self.paths.find(&key) {
+                Some(path) => Demux::Path(path),
+                None => self.nobody(header, view, out),
+            },
         }
     }
 
@@ -145,15 +149,16 @@ impl Protocol for StreamProtocol {
         };
         let facts = opening.below()?.less(StreamHeader::LEN);
         let peer = opening.lower_participants().remote.find_number().ok_or(missing("the remote host's number"))?;
-        let embryo = match (opening.enable, local) {
-            (None, _) => None,
-            (Some(_), None) => return Err(missing("a local port")),
-            (Some(_), Some(local)) => {
-                Some(lock(&self.embryos).take(&Key { peer, remote, local }).ok_or(OpenError::NoEmbryo)?)
-            }
-        };
+        if opening.enable.is_some() && local.is_none() {
+            return Err(missing("a local port"));
+        }
+        // The path has its key before the embryo goes: another shepherd's segment finds one of the two.
         let (key, binding) = self.bind(peer, local, remote, opening.path, opening.random)?;
         opening.bind(binding);
+        let embryo = match opening.enable {
+            None => None,
+            Some(_) => Some(lock(&self.embryos).take(&key).ok_or(OpenError::NoEmbryo)?),
+        };
         let content_max = facts.mtu;
         let session = match (state, embryo) {
             (Some(state), _) => StreamSession::resumed(key, content_max, state, opening.now),
