@@ -37,6 +37,8 @@ pub mod linker {
     pub static NO_UPPER: DropReason = DropReason::new("linker", "no protocol above has this number");
     /// The message named a path that has gone.
     pub static NO_PATH: DropReason = DropReason::new("linker", "the path has gone");
+    /// The path was made for sending only, and nobody reads it.
+    pub static NOBODY: DropReason = DropReason::new("linker", "nobody reads this path");
     /// The path's inbox was full.
     pub static INBOX_FULL: DropReason = DropReason::new("linker", "the path's inbox is full");
     /// The path had no room for what was pushed without asking.

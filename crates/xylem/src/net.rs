@@ -5,6 +5,9 @@
 pub mod kernel;
 pub mod xylem;
 
+/// Xylem's own sockets, shaped like the standard library's.
+pub use xylem_host::net::{TcpListener, TcpStream, UdpSocket};
+
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::time::Duration;

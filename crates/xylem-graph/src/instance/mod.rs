@@ -87,6 +87,8 @@ pub struct Instance {
     waiters: Mutex<Waiters>,
     kept: Mutex<KeptPaths>,
     trunks: Mutex<Trunks>,
+    /// For each node: held by whoever makes a trunk there, so that two who want the same one do not both make it.
+    making_trunk: Vec<Mutex<()>>,
     drops: Mutex<Drops>,
     counters: Counters,
     random: Mutex<Random>,
@@ -124,6 +126,7 @@ impl Instance {
     pub fn new(nodes: Vec<Node>, devices: Vec<DeviceFacts>, limits: Limits, seed: u64) -> Instance {
         assert!(nodes.len() <= 250, "a graph of {} nodes; the limit is 250", nodes.len());
         let pool = Pool::new(limits.small_buffers, limits.large_buffers);
+        let making_trunk = nodes.iter().map(|_| Mutex::default()).collect();
         Instance {
             node_armed: Mutex::new(vec![None; nodes.len()]),
             nodes,
@@ -136,6 +139,7 @@ impl Instance {
             waiters: Mutex::default(),
             kept: Mutex::default(),
             trunks: Mutex::default(),
+            making_trunk,
             drops: Mutex::default(),
             counters: Counters::default(),
             random: Mutex::new(Random::seeded(seed)),

@@ -254,7 +254,7 @@ impl Instance {
                 }
             }
             Top::Nobody => {
-                shepherd.out.drain_up().for_each(drop);
+                shepherd.out.drain_up().for_each(|_| self.dropped(&linker::NOBODY));
                 shepherd.out.drain_told().for_each(drop);
             }
         }

@@ -74,24 +74,19 @@ impl Instance {
         if let Some(standing) = lock(&self.trunks).stand(&key) {
             return Ok(standing);
         }
+        // A trunk may stand on another, of a lower node: so these locks are always taken from above to below.
+        let _making = lock(&self.making_trunk[usize::from(node)]);
+        if let Some(standing) = lock(&self.trunks).stand(&key) {
+            return Ok(standing);
+        }
         let id = self.reserve_path()?;
         let linker = PathLinker::new(self, node, id, now);
         let opened = linker.open_node(node, 0, key.1.clone(), random, None);
         let offer = opened.as_ref().ok().map(|opened| (opened.facts.clone(), opened.participants.clone()));
-        if let Err(error) = self.settle_in(id, opened, Top::Node(node)) {
-            // Another shepherd may have been faster, and has the keys.
-            return lock(&self.trunks).stand(&key).ok_or(error);
-        }
+        self.settle_in(id, opened, Top::Node(node))?;
         let (facts, completed) = offer.expect("what failed to open has returned above");
         let facts = facts.expect("what opens says what it offers");
         let mut trunks = lock(&self.trunks);
-        if let Some(standing) = trunks.stand(&key) {
-            // Another was faster, and nothing of the two says so (a trunk without keys): ours goes before anybody saw it.
-            drop(trunks);
-            self.paths.remove(id.index, id.generation);
-            self.counters.gone.fetch_add(1, Ordering::Relaxed);
-            return Ok(standing);
-        }
         trunks.by_key.insert(key.clone(), Trunk { id, facts, completed, users: Arc::default() });
         Ok(trunks.stand(&key).expect("it has just been put there"))
     }

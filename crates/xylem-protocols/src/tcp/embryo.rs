@@ -134,6 +134,16 @@ impl Embryos {
         self.all.get(ends).map(|embryo| (*ends, *embryo))
     }
 
+    /// The peer has sent its SYN again: the answer echoes the newer timestamp, so that the peer measures the round trip and
+    /// not its own timeout (RFC 7323, section 4.3).
+    pub fn renew(&mut self, ends: &Ends, stamp: SequenceNumber) -> Option<Embryo> {
+        let embryo = self.all.get_mut(ends)?;
+        if embryo.offer.timestamp.is_some_and(|before| before.is_at_or_before(stamp)) {
+            embryo.offer.timestamp = Some(stamp);
+        }
+        Some(*embryo)
+    }
+
     /// Its SYN-ACK went out again, or could not: the next time comes after `wait`.
     pub fn postpone(&mut self, ends: &Ends, attempts: u8, now: Instant, wait: Duration) {
         if let Some(embryo) = self.all.get_mut(ends) {

@@ -186,7 +186,9 @@ impl TcpProtocol {
         if segment.has(TcpFlags::SYN) {
             if segment.sequence == embryo.peer && !segment.has(TcpFlags::ACK) {
                 // The peer has not had our answer.
-                reply(&self.syn_ack(embryo, ends, out.now), ends, out);
+                let stamp = segment.timestamps.map(|timestamps| timestamps.value);
+                let renewed = stamp.and_then(|stamp| lock(&self.embryos).renew(ends, stamp));
+                reply(&self.syn_ack(renewed.as_ref().unwrap_or(embryo), ends, out.now), ends, out);
             }
             return Demux::Drop(&drops::BAD_HANDSHAKE);
         }

@@ -79,10 +79,11 @@ impl Protocol for FragmentProtocol {
 
     fn open(&self, opening: &mut Opening<'_>) -> Result<Facts, OpenError> {
         let mut facts = opening.below()?.less(FragmentHeader::LEN);
-        let peer = opening.lower_participants().remote.find_number().ok_or(OpenError::MissingParticipant {
-            protocol: "fragment",
-            expected: "the number of the remote host",
-        })?;
+        let peer = opening
+            .lower_participants()
+            .remote
+            .find_number()
+            .ok_or(OpenError::MissingParticipant { protocol: "fragment", expected: "the number of the remote host" })?;
         match self.trunks.bind(peer, opening.path) {
             Ok(binding) => opening.bind(binding),
             Err(BindError::InUse) => return Err(OpenError::InUse),

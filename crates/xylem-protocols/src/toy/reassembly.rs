@@ -3,7 +3,7 @@
 
 use super::fragment::{FRAGMENTS_MAX, FragmentHeader, INCOMPLETE, INCONSISTENT, PUSHED_OUT};
 use std::collections::VecDeque;
-use xylem_core::{Duration, DropReason, Instant, Message};
+use xylem_core::{DropReason, Duration, Instant, Message};
 
 /// Messages not yet whole that one table keeps.
 pub const PARTIALS_MAX: usize = 8;

@@ -150,10 +150,7 @@ impl Reader<'_> {
         let mut line = Line { name: None, words: Vec::new(), options: Vec::new() };
         while let Some((mark, position)) = self.marks.first().cloned() {
             match mark {
-                Mark::LineEnd => {
-                    self.take();
-                    break;
-                }
+                Mark::LineEnd => break,
                 Mark::Word(written) => {
                     self.take();
                     line.words.push(Located::at(position, written.text));
@@ -165,7 +162,6 @@ impl Reader<'_> {
                 Mark::Open => {
                     self.take();
                     line.options = self.options(position)?;
-                    self.end()?;
                     break;
                 }
                 other => {
@@ -174,19 +170,21 @@ impl Reader<'_> {
                 }
             }
         }
-        match (&line.name, line.words.is_empty()) {
-            (None, true) if line.options.is_empty() => Ok(None),
-            (None, false) | (Some(_), false) => Ok(Some(line)),
-            (Some(name), true) => Err(problem(
-                name.position,
-                format!("`{}` is nothing", **name),
-                "what it is, behind the `=`",
-                "write, for example, `client = host`",
-            )),
-            (None, true) => {
-                Err(problem(line.options[0].name.position, "options of nothing", "a word first", "say whose"))
+        // What is wrong is said before the end of the line is taken: the rest is skipped up to there.
+        let is_empty = line.words.is_empty();
+        match &line.name {
+            Some(name) if is_empty => {
+                let what = format!("`{}` is nothing", **name);
+                let (expected, mend) = ("what it is, behind the `=`", "write, for example, `client = host`");
+                return Err(problem(name.position, what, expected, mend));
             }
+            None if is_empty && !line.options.is_empty() => {
+                let position = line.options[0].name.position;
+                return Err(problem(position, "options of nothing", "a word first", "say whose"));
+            }
+            Some(_) | None => self.end()?,
         }
+        Ok((!is_empty).then_some(line))
     }
 
     /// After the closing brace nothing else stands on the line.

@@ -34,6 +34,9 @@
 //! | `check dropped` | `HOST = "PROTOCOL: WHY"`: it dropped at least one for this reason |
 //! | `check paths` | `HOST = N`: so many paths stand in the end, kept ones not counted |
 //!
+//! The golden hash covers every frame that the scenario's own seed causes, with its time. A change that is meant to change
+//! frames refreshes all of them with `xylem sim scenarios/*.sim --write-golden`; they are not edited by hand.
+//!
 //! A size written `1B..64KiB` is drawn from the seed; `count` makes that many conversations alike, on ports that follow
 //! each other. Names of hosts, cables and traffic are in one space.
 

@@ -424,3 +424,52 @@ fn override_of(entry: &Entry, problems: &mut Vec<Problem>) -> Option<Override> {
         value: Located::at(entry.value.position, graph_value(&entry.value)),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "seed = 7\ntime = 2min\na = host { ip.ttl = 3, graph = \"x.graph\" }\nb = host\n\
+        c = link a:left -- b { loss = 1%, mtu = 576 }\nt = transfer a -> b { there = 1B..2KiB, outcome = any }\n\
+        pull c { at = 1s, back = 2s }\ncheck within 3s\ncheck drops { a = 1, b = 2 }\ngolden = 0123456789abcdef\n";
+
+    #[test]
+    fn every_line_is_read() {
+        let scenario = parse(TEXT).expect("the scenario is right");
+        assert_eq!((scenario.seed, scenario.time), (7, Duration::from_secs(120)));
+        assert_eq!(*scenario.hosts[0].graph, GraphName::File("x.graph".into()));
+        assert_eq!(scenario.hosts[0].overrides[0].option, "ttl");
+        assert_eq!(scenario.cables[0].ends[0].node.as_deref(), Some("left"));
+        assert_eq!((scenario.cables[0].model.loss_per_million, scenario.cables[0].model.mtu), (10_000, 576));
+        let Kind::Transfer { there, ending, .. } = scenario.traffic[0].kind else { panic!("it is a transfer") };
+        assert_eq!((there, ending), (Extent { least: 1, most: 2048 }, Ending::Any));
+        assert_eq!(scenario.pulls[0].back, Some(Duration::from_secs(2)));
+        assert_eq!(scenario.checks.len(), 3);
+        assert_eq!(scenario.golden.map(|golden| golden.position.line), Some(10));
+    }
+
+    #[test]
+    fn a_spoilt_scenario_is_another_one_or_has_problems_with_places() {
+        let mut random = xylem_core::Random::seeded(11);
+        let (mut right, mut wrong) = (0, 0);
+        for _ in 0..5000 {
+            let mut bytes = TEXT.as_bytes().to_vec();
+            for _ in 0..=random.below(3) {
+                let at = random.below(bytes.len() as u64) as usize;
+                match random.below(3) {
+                    0 => bytes[at] = b" ={},\"#\n.-a9"[random.below(12) as usize],
+                    1 => drop(bytes.remove(at)),
+                    _ => bytes.insert(at, bytes[random.below(bytes.len() as u64) as usize]),
+                }
+            }
+            match parse(std::str::from_utf8(&bytes).expect("it is still ASCII")) {
+                Ok(_) => right += 1,
+                Err(problems) => {
+                    wrong += 1;
+                    assert!(!problems.is_empty() && problems.iter().all(|problem| problem.position.line > 0));
+                }
+            }
+        }
+        assert!(right > 0 && wrong > right, "{right} right, {wrong} wrong");
+    }
+}

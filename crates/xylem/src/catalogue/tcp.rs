@@ -33,7 +33,7 @@ const DESCRIPTION: Description = Description {
         milliseconds("rto_min", (1, MINUTE), 200, "shortest retransmission timeout"),
         milliseconds("rto_max", (MINUTE, 10 * MINUTE), MINUTE, "longest retransmission timeout"),
         milliseconds("delayed_ack", (0, 499), 40, "how long an acknowledgment may wait for company"),
-        milliseconds("give_up_after", (1, 60 * MINUTE), 3 * MINUTE, "data unacknowledged so long ends the connection"),
+        milliseconds("give_up_after", (1, 60 * MINUTE), 15 * MINUTE, "data unacknowledged so long ends the connection"),
         milliseconds("open_give_up_after", (1, 60 * MINUTE), 3 * MINUTE, "the same for the handshake"),
         milliseconds("orphan_wait", (1, 60 * MINUTE), MINUTE, "how long a closed connection waits for the peer's FIN"),
         bytes("receive_buffer", BUFFER, 256 << 10, "bytes a connection may hold unread"),
@@ -113,6 +113,14 @@ fn mtu_below(making: &Making<'_>) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use xylem_graph::file::parse;
+
+    #[test]
+    fn what_a_graph_does_not_say_is_as_usual() {
+        let graph = parse("tcp over ip").expect("a graph");
+        let settings = Settings::new(&graph.nodes[0], &DESCRIPTION);
+        assert_eq!(config(settings, TcpConfig::default()), TcpConfig::default());
+    }
 
     #[test]
     fn every_word_for_congestion_control_is_an_algorithm() {

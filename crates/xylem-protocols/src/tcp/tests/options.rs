@@ -133,6 +133,16 @@ fn a_repeated_segment_renews_the_echo() {
     assert_eq!((ack.text.as_str(), ack.options.timestamps.unwrap().echo.0), (". 1+0 ack 101", 9000));
 }
 
+/// The same for the handshake: a repeated SYN is answered with its own timestamp.
+#[test]
+fn a_repeated_syn_renews_the_echo() {
+    let mut script = Script::listening(TcpConfig::default(), 4);
+    script.inject(segment("S", 0, 0).mss(1000).stamp(500, 0));
+    script.inject(segment("S", 0, 0).mss(1000).stamp(1500, 0));
+    let echoes: Vec<u32> = script.raw_sent().iter().map(|sent| sent.options.timestamps.unwrap().echo.0).collect();
+    assert_eq!(echoes, [500, 1500]);
+}
+
 /// Karn's rule holds where there are no timestamps (RFC 9293, MUST-18).
 #[test]
 fn without_timestamps_what_was_sent_twice_is_not_measured() {

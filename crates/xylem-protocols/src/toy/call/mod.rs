@@ -15,7 +15,7 @@ pub use header::{CallHeader, CallKind};
 pub use protocol::CallProtocol;
 pub use remembered::{REMEMBERED_MAX, REMEMBERED_TIME};
 
-use xylem_core::{Duration, DropReason};
+use xylem_core::{DropReason, Duration};
 
 /// How long a client waits before it asks again for the first time; the wait doubles each time.
 pub const FIRST_WAIT: Duration = Duration::from_millis(200);

@@ -18,15 +18,15 @@ mod receiving;
 mod sending;
 mod session;
 
-pub use embryo::{EMBRYOS_MAX, EMBRYO_TRIES_MAX};
+pub use embryo::{EMBRYO_TRIES_MAX, EMBRYOS_MAX};
 pub use header::StreamHeader;
-pub use lingering::{LINGERING_MAX, LINGER_TIME};
+pub use lingering::{LINGER_TIME, LINGERING_MAX};
 pub use protocol::StreamProtocol;
 pub use receiving::{HELD_MAX, RECEIVE_MAX};
 pub use sending::{SEND_MAX, TRIES_MAX};
 
 use xylem_core::record::RECORD_MAX;
-use xylem_core::{Duration, DropReason};
+use xylem_core::{DropReason, Duration};
 use xylem_wire::Port;
 
 const _: () = assert!(SEND_MAX + RECEIVE_MAX + HELD_MAX * 16 + 256 < RECORD_MAX, "a stream moves with all it holds");

@@ -71,9 +71,7 @@ impl StreamProtocol {
         }
         let first = Port::DYNAMIC_FIRST.0;
         let span = u64::from(u16::MAX - first) + 1;
-        (0..PORT_TRIES)
-            .find_map(|_| bind(Port(first + random.below(span) as u16)).ok())
-            .ok_or(OpenError::NoFreePort)
+        (0..PORT_TRIES).find_map(|_| bind(Port(first + random.below(span) as u16)).ok()).ok_or(OpenError::NoFreePort)
     }
 
     fn reply(header: &StreamHeader, participants: Participants, out: &mut Outbox) {
@@ -162,9 +160,7 @@ impl Protocol for StreamProtocol {
         let content_max = facts.mtu;
         let session = match (state, embryo) {
             (Some(state), _) => StreamSession::resumed(key, content_max, state, opening.now),
-            (None, Some(embryo)) => {
-                StreamSession::passive(key, content_max, embryo.ours, embryo.its, embryo.window)
-            }
+            (None, Some(embryo)) => StreamSession::passive(key, content_max, embryo.ours, embryo.its, embryo.window),
             (None, None) => {
                 let first = first_position(opening.now, opening.random);
                 StreamSession::active(key, content_max, first)

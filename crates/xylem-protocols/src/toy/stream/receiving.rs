@@ -45,7 +45,15 @@ impl Receiving {
     /// A half that wants `first` next.
     pub fn new(first: SequenceNumber) -> Receiving {
         let advertised = first + RECEIVE_MAX as u32;
-        Receiving { next: first, unread: 0, held: VecDeque::new(), close: None, closed: false, advertised, moved: false }
+        Receiving {
+            next: first,
+            unread: 0,
+            held: VecDeque::new(),
+            close: None,
+            closed: false,
+            advertised,
+            moved: false,
+        }
     }
 
     pub fn resume(state: ReceivingState) -> Receiving {
