@@ -7,9 +7,9 @@ mod toys;
 use std::sync::Arc;
 use toys::end::{Door, End, Said};
 use toys::fault::Fault;
+use toys::graph;
 use toys::pair::{Badness, Pair, pooled};
 use toys::talk::{Talker, judge, random_records};
-use toys::graph;
 use xylem_core::{Control, Duration, EnableWish, Event, Instant, Message, PathId, Random};
 use xylem_graph::instance::{Instance, Work};
 use xylem_protocols::vdrop::VdropConfig;
@@ -83,9 +83,9 @@ fn conversation(seed: u64, badness: Option<Badness>, fault: Fault) -> Result<boo
     pair.hosts[1].instance.disable(listening.id);
     if badness.dead_from.is_some() {
         let told = client.error.is_some() || server.as_ref().is_some_and(|server| server.error.is_some());
-        let arrived = server.as_ref().is_some_and(|server| {
-            client.received == server.to_send && server.received == client.to_send
-        });
+        let arrived = server
+            .as_ref()
+            .is_some_and(|server| client.received == server.to_send && server.received == client.to_send);
         if !told && !arrived {
             return Err("something did not arrive and nobody reported it".into());
         }
@@ -120,7 +120,8 @@ fn a_link_that_dies_is_reported_and_leaves_nothing() {
     for seed in 0..60 {
         let dead_from = Some(Instant::from_nanos(seed * 150_000));
         let badness = Badness { dead_from, ..Badness::none() };
-        let clean = conversation(seed, Some(badness), Fault::None).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
+        let clean =
+            conversation(seed, Some(badness), Fault::None).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
         reported += u32::from(!clean);
     }
     assert!(reported >= 30, "the link died early and only {reported} of 60 reported it");
@@ -283,8 +284,14 @@ fn calls(seed: u64, graph: Graph, badness: Option<Badness>, fault: Fault) -> Res
         }
         let executed = servants.iter().filter(|servant| servant.channel == channel as u32);
         let executed: Vec<&Vec<u8>> = executed.flat_map(|servant| &servant.executed).collect();
-        if executed.len() > caller.requests.len() || executed.iter().zip(&caller.requests).any(|(one, other)| *one != other) {
-            return Err(format!("channel {channel}: executed {} requests of {}", executed.len(), caller.requests.len()));
+        if executed.len() > caller.requests.len()
+            || executed.iter().zip(&caller.requests).any(|(one, other)| *one != other)
+        {
+            return Err(format!(
+                "channel {channel}: executed {} requests of {}",
+                executed.len(),
+                caller.requests.len()
+            ));
         }
     }
     if servants.iter().any(|servant| !servant.gone) {
@@ -312,7 +319,10 @@ fn planted_faults_are_noticed_in_calls() {
         let noticed = (0..20).filter(|&seed| calls(seed, graph::calls, quiet, fault) != Ok(true)).count();
         assert!(noticed >= 5, "{fault:?} was planted and noticed for only {noticed} seeds of 20");
     }
-    assert!((0..20).all(|seed| calls(seed, graph::calls, quiet, Fault::None) == Ok(true)), "honest sessions were accused");
+    assert!(
+        (0..20).all(|seed| calls(seed, graph::calls, quiet, Fault::None) == Ok(true)),
+        "honest sessions were accused"
+    );
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn a_batch_does_what_its_messages_do_one_by_one() {
         specs[0].habits.tells = true;
         specs[0].habits.credits = true;
         specs[last].habits.asks = true;
-        let shapes: [fn(&[Spec]) -> Box<dyn Session>; 3] = [shapes::chain, shapes::fused, shapes::fused_left];
+        let shapes: [shapes::Shape; 3] = [shapes::chain, shapes::fused, shapes::fused_left];
         let single = pops(shapes::chain(&specs), seed, false).without_order_of_layers();
         for (number, shape) in shapes.iter().enumerate() {
             let batch = pops(shape(&specs), seed, true).without_order_of_layers();
@@ -206,7 +206,8 @@ fn wrong_linkages_of_streams_are_noticed() {
         (Wrong::ForgetsWritable, |sessions| tampered(Wrong::ForgetsWritable, sessions)),
     ];
     for (wrong, linkage) in wrongs {
-        let noticed = (0..60).filter(|&seed| differ(&converse(seed, LINKAGES[0]).0, &converse(seed, linkage).0).is_some());
+        let noticed =
+            (0..60).filter(|&seed| differ(&converse(seed, LINKAGES[0]).0, &converse(seed, linkage).0).is_some());
         let noticed = noticed.count();
         assert!(noticed >= 5, "{wrong:?} was noticed for only {noticed} seeds of 60");
     }

@@ -46,8 +46,7 @@ fn conversation(seed: u64, slip: Slip) -> Result<(bool, u32), String> {
     let listening = pair.hosts[1].instance.enable(graph::TOP, wish, door.clone()).expect("nobody listens yet");
     let end = Arc::new(End::default());
     let host = &mut pair.hosts[0];
-    let opened =
-        host.instance.open(&host.port, &mut host.shepherd, graph::TOP, graph::stream_to_server(), end.clone());
+    let opened = host.instance.open(&host.port, &mut host.shepherd, graph::TOP, graph::stream_to_server(), end.clone());
     let mut talkers = vec![Talker::new(0, opened.expect("the only stream opens"), end, mine, random.child())];
     let mut moves = 0;
     let mut first_record: Option<Record> = None;
@@ -149,7 +148,10 @@ fn a_move_that_forgets_something_is_noticed() {
         let noticed = noticed.count();
         assert!(noticed >= 5, "{slip:?} was noticed for only {noticed} seeds of 60");
     }
-    assert!((0..60).all(|seed| matches!(conversation(seed, Slip::Nothing), Ok((true, _)))), "honest moves were accused");
+    assert!(
+        (0..60).all(|seed| matches!(conversation(seed, Slip::Nothing), Ok((true, _)))),
+        "honest moves were accused"
+    );
 }
 
 /// What comes of a spoilt record is an error, a stream that fails or even one that does not (the byte did not matter),

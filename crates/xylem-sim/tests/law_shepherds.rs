@@ -13,7 +13,9 @@ use toys::fault::Fault;
 use toys::graph;
 use toys::pair::pooled;
 use toys::talk::random_records;
-use xylem_core::{Control, EnableWish, Event, Instant, Message, OpenError, Participants, PathId, Pool, Random, Setting};
+use xylem_core::{
+    Control, EnableWish, Event, Instant, Message, OpenError, Participants, PathId, Pool, Random, Setting,
+};
 use xylem_graph::instance::{Instance, Shepherd, Work, World};
 use xylem_protocols::vdrop::VdropConfig;
 
@@ -74,7 +76,7 @@ impl Hands<'_, '_> {
 }
 
 /// One end of one conversation, in records or in calls. Whoever has it locked acts for it.
-struct End2 {
+struct Speaker {
     opens: Option<Participants>,
     path: Option<PathId>,
     end: Arc<End>,
@@ -91,9 +93,9 @@ struct End2 {
     gone: bool,
 }
 
-impl End2 {
-    fn new(opens: Option<Participants>, to_send: Vec<Vec<u8>>, calls: Option<bool>) -> End2 {
-        End2 {
+impl Speaker {
+    fn new(opens: Option<Participants>, to_send: Vec<Vec<u8>>, calls: Option<bool>) -> Speaker {
+        Speaker {
             opens,
             path: None,
             end: Arc::default(),
@@ -217,10 +219,8 @@ impl Kind {
 fn round(seed: u64, kind: &Kind, fault: Fault, limit: Duration) -> Result<(), String> {
     let mut random = Random::seeded(seed);
     let quiet = VdropConfig::default();
-    let instances = [
-        (kind.graph)(1, quiet, Fault::None, 600, random.next()),
-        (kind.graph)(2, quiet, fault, 600, random.next()),
-    ];
+    let instances =
+        [(kind.graph)(1, quiet, Fault::None, 600, random.next()), (kind.graph)(2, quiet, fault, 600, random.next())];
     let net = Net { began: Wall::now(), skipped: AtomicU64::new(0), queues: Default::default() };
     let door = Arc::new(Door::default());
     let wish = EnableWish { participants: (kind.server)(), wild: false, backlog: 64, shared: false };
@@ -231,12 +231,12 @@ fn round(seed: u64, kind: &Kind, fault: Fault, limit: Duration) -> Result<(), St
         texts
     };
     let role = |client| kind.calls.then_some(client);
-    let clients: Vec<Mutex<End2>> = (0..CONVERSATIONS)
-        .map(|number| Mutex::new(End2::new(Some(kind.client(number)), texts(), role(true))))
+    let clients: Vec<Mutex<Speaker>> = (0..CONVERSATIONS)
+        .map(|number| Mutex::new(Speaker::new(Some(kind.client(number)), texts(), role(true))))
         .collect();
     // Whoever of the clients comes first gets the first of these; what they say tells them apart afterwards.
     let server_text = texts();
-    let servers: Mutex<Vec<Arc<Mutex<End2>>>> = Mutex::default();
+    let servers: Mutex<Vec<Arc<Mutex<Speaker>>>> = Mutex::default();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for thread in 0..2 * THREADS {
@@ -259,14 +259,14 @@ fn round(seed: u64, kind: &Kind, fault: Fault, limit: Duration) -> Result<(), St
                                 done = false;
                             }
                         }
-                        let gone = |server: &Arc<Mutex<End2>>| lock(server).gone;
+                        let gone = |server: &Arc<Mutex<Speaker>>| lock(server).gone;
                         if done && lock(servers).iter().all(gone) {
                             over.store(true, Ordering::SeqCst);
                         }
                     } else {
                         while let Some((path, _, end)) = door.next() {
                             let text = if role(false).is_none() { server_text.clone() } else { Vec::new() };
-                            let server = End2 { path: Some(path), end, ..End2::new(None, text, role(false)) };
+                            let server = Speaker { path: Some(path), end, ..Speaker::new(None, text, role(false)) };
                             lock(servers).push(Arc::new(Mutex::new(server)));
                         }
                         let servers: Vec<_> = lock(servers).clone();
@@ -281,7 +281,8 @@ fn round(seed: u64, kind: &Kind, fault: Fault, limit: Duration) -> Result<(), St
             });
         }
     });
-    let clients: Vec<End2> = clients.into_iter().map(|it| it.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+    let clients: Vec<Speaker> =
+        clients.into_iter().map(|it| it.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
     let servers = std::mem::take(&mut *lock(&servers));
     let wrong = clients.iter().find_map(|client| misheard(client, &servers, kind.calls, &server_text).err());
     drop((clients, servers));
@@ -292,9 +293,15 @@ fn round(seed: u64, kind: &Kind, fault: Fault, limit: Duration) -> Result<(), St
 }
 
 /// Whether a client and the server it talked to heard exactly what the other said.
-fn misheard(client: &End2, servers: &[Arc<Mutex<End2>>], calls: bool, text: &[Vec<u8>]) -> Result<(), String> {
+fn misheard(client: &Speaker, servers: &[Arc<Mutex<Speaker>>], calls: bool, text: &[Vec<u8>]) -> Result<(), String> {
     if !client.gone || client.error.is_some() {
-        return Err(format!("gone {}, error {:?} after {} of {}", client.gone, client.error, client.sent, client.to_send.len()));
+        return Err(format!(
+            "gone {}, error {:?} after {} of {}",
+            client.gone,
+            client.error,
+            client.sent,
+            client.to_send.len()
+        ));
     }
     let expected = if calls { &client.to_send } else { text };
     if client.received != *expected {
@@ -308,7 +315,7 @@ fn misheard(client: &End2, servers: &[Arc<Mutex<End2>>], calls: bool, text: &[Ve
 }
 
 fn nothing_is_left(instances: &[Instance; 2], net: &Net) -> Result<(), String> {
-    for _ in 0..10000 {
+    for _ in 0..100 {
         net.skipped.fetch_add(30_000_000_000, Ordering::SeqCst);
         for (host, instance) in instances.iter().enumerate() {
             let device = Device { net, host, pool: instance.pool().clone() };
@@ -330,16 +337,14 @@ fn nothing_is_left(instances: &[Instance; 2], net: &Net) -> Result<(), String> {
 
 #[test]
 fn streams_keep_their_order_under_many_shepherds() {
-    for seed in 0..10000 {
-        let began = Wall::now();
+    for seed in 0..100 {
         round(seed, &RECORDS, Fault::None, LIMIT).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
-        if began.elapsed().as_millis() > 200 { eprintln!("SLOW {seed} {:?}", began.elapsed()); }
     }
 }
 
 #[test]
 fn calls_on_one_trunk_are_carried_out_once_under_many_shepherds() {
-    for seed in 0..10000 {
+    for seed in 0..100 {
         round(seed, &CALLS, Fault::None, LIMIT).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
     }
 }

@@ -101,15 +101,10 @@ fn record(bytes: &[u8]) {
 /// once the host has been quiet for ten minutes.
 fn frames(bytes: &[u8]) {
     let graph = load(include_str!("../../../graphs/host.graph"), &catalogue::builtin()).expect("the graph is right");
-    let device = DeviceFacts {
-        name: "fuzz".into(),
-        frame_max: 1514,
-        checksum_offload: false,
-        segment_offload: false,
-    };
+    let device = DeviceFacts { name: "fuzz".into(), frame_max: 1514, checksum_offload: false, segment_offload: false };
     let limits = Limits { paths: 256, enables: 16, small_buffers: 512, large_buffers: 64 };
-    let instance = xylem_graph::build::build(&graph, &catalogue::builtin(), vec![device], limits, 7)
-        .expect("the graph is right");
+    let instance =
+        xylem_graph::build::build(&graph, &catalogue::builtin(), vec![device], limits, 7).expect("the graph is right");
     let mut shepherd = instance.shepherd();
     let world = Wire::new(instance.pool().clone());
     let mut rest = bytes;

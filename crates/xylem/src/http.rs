@@ -2,8 +2,8 @@
 //! allowed, connections that are kept. It is a service like the others, so it runs over the kernel's sockets and over
 //! Xylem's, and no file is ever read whole: its bytes pass through the one buffer that the server shares.
 
-pub mod date;
 mod conversation;
+pub mod date;
 mod head;
 pub mod site;
 

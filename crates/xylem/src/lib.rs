@@ -10,6 +10,6 @@ pub mod commands;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod graphs;
-pub mod services;
-pub mod net;
 pub mod http;
+pub mod net;
+pub mod services;

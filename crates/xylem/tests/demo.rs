@@ -48,7 +48,10 @@ fn it_runs_compares_every_byte_and_says_what_ran() {
         assert!(matches!(figures, (Some(xylem), Some(kernel)) if xylem > 0.0 && kernel > 0.0), "{row}");
         assert!(["tap/veth", "tap/tap"].contains(&row["ratio"]["of"].as_str().expect("a name")), "{row}");
         let measured = row["measured"].as_array().expect("a list");
-        assert!(row["worse"] == false || measured.iter().any(|line| line.as_str().is_some_and(|it| it.starts_with("cause: "))));
+        assert!(
+            row["worse"] == false
+                || measured.iter().any(|line| line.as_str().is_some_and(|it| it.starts_with("cause: ")))
+        );
     }
     let steps = result["walk"]["steps"].as_array().expect("a list");
     assert!(steps.len() >= 10 && steps.iter().all(|step| step["nanoseconds"].as_u64().is_some_and(|time| time > 0)));

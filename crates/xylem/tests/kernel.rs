@@ -73,7 +73,8 @@ fn datagrams(
     for (seed, size) in sizes.iter().enumerate() {
         let bytes = content(*size, seed as u64);
         assert_eq!(send(&bytes).expect("there is room"), *size);
-        let (length, _) = receive(&mut buffer).unwrap_or_else(|error| panic!("{size} bytes did not come back: {error}"));
+        let (length, _) =
+            receive(&mut buffer).unwrap_or_else(|error| panic!("{size} bytes did not come back: {error}"));
         assert!(buffer[..length] == bytes, "{size} bytes came back as {length} and changed");
     }
 }

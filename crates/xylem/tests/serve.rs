@@ -140,7 +140,10 @@ fn what_is_wrong_is_said_with_what_was_expected_and_the_mend() {
     };
     for (arguments, words) in [
         (&["--device", "tap:x", "--address", "10.0.0.2/24", "ecko@7"][..], ["expected echo", "got `ecko`"]),
-        (&["--device", "tap:x", "--address", "10.0.0.2/24", "echo@7", "discard@7"], ["a port of its own", "choose another"]),
+        (
+            &["--device", "tap:x", "--address", "10.0.0.2/24", "echo@7", "discard@7"],
+            ["a port of its own", "choose another"],
+        ),
         (&["--device", "xdp:x", "--address", "10.0.0.2/24", "echo@7"], ["expected tap:NAME", "got `xdp:x`"]),
         (&["--device", "tap:a name", "--address", "10.0.0.2/24", "echo@7"], ["TAP name: expected", "choose another"]),
     ] {
@@ -153,7 +156,10 @@ fn what_is_wrong_is_said_with_what_was_expected_and_the_mend() {
     for (arguments, words) in [
         (&["--device", "tap:free", "echo@7"][..], ["--address: expected one, got none", "--address 10.0.0.2/24"]),
         (&["--device", "tap:free", "--address", "10.0.0.300/24", "echo@7"], ["--address: expected", "10.0.0.300/24"]),
-        (&["--device", "tap:xylem0", "--address", "10.0.0.2/24", "echo@7"], ["TAP `xylem0`", "another process holds it"]),
+        (
+            &["--device", "tap:xylem0", "--address", "10.0.0.2/24", "echo@7"],
+            ["TAP `xylem0`", "another process holds it"],
+        ),
         (&["--device", "tap:lo", "--address", "10.0.0.2/24", "echo@7"], ["`lo`", "TAP"]),
     ] {
         let mut command = namespace.command(PROGRAM).expect("a descriptor");

@@ -33,7 +33,9 @@ fn upward<'a>(dependencies: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Str
             continue;
         };
         match floor(to) {
-            Some(below) if below >= above => found.push(format!("{from} (floor {above}) depends on {to} (floor {below})")),
+            Some(below) if below >= above => {
+                found.push(format!("{from} (floor {above}) depends on {to} (floor {below})"))
+            }
             Some(_) => {}
             None if to.starts_with("xylem") => found.push(format!("{to} has no floor")),
             None => {}
@@ -146,7 +148,8 @@ fn protocols_do_not_know_each_other() {
 
 #[test]
 fn every_protocol_has_its_manual_page() {
-    let headings = ["NAME", "SPECIFICATION", "SYNOPSIS", "PARTICIPANTS", "CONTROL", "LIMITS", "DROPS", "CONFIGURATION", "EXAMPLE"];
+    let headings =
+        ["NAME", "SPECIFICATION", "SYNOPSIS", "PARTICIPANTS", "CONTROL", "LIMITS", "DROPS", "CONFIGURATION", "EXAMPLE"];
     for entry in std::fs::read_dir(root().join("crates/xylem-protocols/src")).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() && path.file_name().is_some_and(|name| name != "testing") {

@@ -101,8 +101,7 @@ impl PathLinker<'_> {
         participants: Participants,
         random: &mut Random,
     ) -> Result<Opened, OpenError> {
-        let Standing { id, mut facts, completed, hold } =
-            self.instance.trunk(node, participants, self.now, random)?;
+        let Standing { id, mut facts, completed, hold } = self.instance.trunk(node, participants, self.now, random)?;
         facts.number = number;
         let leaf = Leaf { end: End::Trunk(id), way: [node].into_iter().collect() };
         Ok(Opened {

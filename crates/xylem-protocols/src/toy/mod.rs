@@ -16,6 +16,8 @@ pub mod network;
 mod reassembly;
 pub mod record;
 pub mod stream;
+#[cfg(test)]
+mod tests;
 
 use serde::{Deserialize, Serialize};
 use xylem_core::Message;

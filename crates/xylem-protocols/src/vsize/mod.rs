@@ -4,6 +4,8 @@
 
 mod protocol;
 mod session;
+#[cfg(test)]
+mod tests;
 
 pub use protocol::{VsizeConfig, VsizeProtocol};
 

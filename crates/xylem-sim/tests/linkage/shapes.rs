@@ -4,6 +4,9 @@
 use super::chatty::{Chatty, Spec};
 use xylem_core::{Chain, Random, Session, Stack};
 
+/// Links sessions made of these, top first.
+pub type Shape = fn(&[Spec]) -> Box<dyn Session>;
+
 /// One dynamic call a layer.
 pub fn chain(specs: &[Spec]) -> Box<dyn Session> {
     Box::new(Chain::new(specs.iter().map(|spec| Box::new(Chatty::new(*spec)) as Box<dyn Session>).collect()))

@@ -18,6 +18,9 @@ use xylem_wire::Port;
 /// Links sessions, lowest first, into one.
 pub type Linkage = fn(Vec<Box<dyn Session>>) -> Box<dyn Session>;
 
+/// A frame on the link: when it arrives, its number, at which host, its bytes.
+type Flying = (Instant, u64, usize, Vec<u8>);
+
 const PORT: Port = Port(80);
 const PATH: PathId = PathId { index: 1, generation: 0 };
 const ENABLE: EnableId = EnableId { index: 1, generation: 0 };
@@ -49,8 +52,7 @@ impl Linker for Below<'_> {
         let passive = if at == STREAM { self.passive.take() } else { None };
         let enable = passive.is_some().then_some(ENABLE);
         let mut nested = Below { at, passive: self.passive.clone(), ..*self };
-        let mut opening =
-            Opening::new(PATH, passive.unwrap_or(participants), self.now, random, &mut nested);
+        let mut opening = Opening::new(PATH, passive.unwrap_or(participants), self.now, random, &mut nested);
         opening.enable = enable;
         opening.number = 6;
         let facts = protocol.open(&mut opening)?;
@@ -227,7 +229,7 @@ pub fn converse(seed: u64, linkage: Linkage) -> (Vec<String>, bool) {
     let loss = random.below(150_000) as u32;
     let mut link = random.child();
     let mut log = Vec::new();
-    let mut air: BinaryHeap<Reverse<(Instant, u64, usize, Vec<u8>)>> = BinaryHeap::new();
+    let mut air: BinaryHeap<Reverse<Flying>> = BinaryHeap::new();
     let mut sent = 0;
     let mut now = Instant::ZERO;
     hosts[1].listen();

@@ -1,9 +1,7 @@
 //! Linkages that are deliberately wrong: an honest one whose outbox is carried over by a linker that loses, reorders or
 //! forgets something. The law's check has to notice each of them, and to find nothing wrong with the honest carrier.
 
-use xylem_core::{
-    Batch, Control, Handled, Instant, Message, Outbox, Piece, Random, Record, Session, Verdict,
-};
+use xylem_core::{Batch, Control, Handled, Instant, Message, Outbox, Piece, Random, Record, Session, Verdict};
 
 /// What a linker does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +80,7 @@ impl Tampered {
         }
         // What many verbs inside have left is carried over by one: each piece counts as a verb of its own.
         let room = out.room_bytes();
-        let mut again = |out: &mut Outbox| out.begin(room);
+        let again = |out: &mut Outbox| out.begin(room);
         for message in down {
             out.push(message);
             again(out);

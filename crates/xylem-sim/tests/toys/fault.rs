@@ -1,9 +1,7 @@
 //! Faults that are planted to show that a law's test would notice: a virtual protocol that, once in its path's life, does
 //! something that no session may do.
 
-use xylem_core::{
-    Demux, Facts, Message, OpenError, Opening, Outbox, Protocol, Session, Verdict, View,
-};
+use xylem_core::{Demux, Facts, Message, OpenError, Opening, Outbox, Protocol, Session, Verdict, View};
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,6 @@
 use super::fault::{Fault, Faulty};
 use std::sync::Arc;
 use xylem_core::{Part, Participants, Protocol, Random};
-use xylem_wire::Port;
 use xylem_graph::instance::{Below, DeviceFacts, Instance, Limits, Lower, Node};
 use xylem_protocols::toy::HostNumber;
 use xylem_protocols::toy::call::CallProtocol;
@@ -13,6 +12,7 @@ use xylem_protocols::toy::record::RecordProtocol;
 use xylem_protocols::toy::stream::StreamProtocol;
 use xylem_protocols::vdrop::{VdropConfig, VdropProtocol};
 use xylem_protocols::vsize::{VsizeConfig, VsizeProtocol};
+use xylem_wire::Port;
 
 /// The port at which toy streams are served.
 pub const PORT: Port = Port(80);

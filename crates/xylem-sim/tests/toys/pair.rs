@@ -176,7 +176,8 @@ impl Pair {
             }
         }
         let air = std::mem::take(&mut self.air);
-        let moved = |Reverse((at, number, host, frame))| Reverse((at, number, if host == from { to } else { host }, frame));
+        let moved =
+            |Reverse((at, number, host, frame))| Reverse((at, number, if host == from { to } else { host }, frame));
         self.air = air.into_iter().map(moved).collect();
         let arrived: Vec<Message> = self.hosts[from].port.inbound.borrow_mut().drain(..).collect();
         for frame in arrived {

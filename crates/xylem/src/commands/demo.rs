@@ -37,6 +37,7 @@ use work::Tool;
 use xylem_graph::file;
 use xylem_graph::link::LinkModel;
 use xylem_host::namespace::{self, Level};
+use xylem_host::stack::Stack;
 
 /// The file that is fetched.
 const LARGE_BYTES: u64 = 256 << 20;
@@ -57,12 +58,10 @@ const SEED: u64 = 1991;
 
 /// See the module's text.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  xylem demo                    the whole of it, in less than two minutes\n  \
+#[command(after_help = "Examples:\n  xylem demo                    the whole of it, in less than two minutes\n  \
         xylem demo --json > run.json   the result for a program; what happens is told on standard error\n  \
         xylem demo --keep              the server stays, to be tried by hand\n\n\
-        Exit codes: 0 every byte was right, 1 not, 2 it could not be run."
-)]
+        Exit codes: 0 every byte was right, 1 not, 2 it could not be run.")]
 pub struct DemoCommand {
     /// Print the result as a JSON object
     #[arg(long)]
@@ -203,6 +202,8 @@ impl<'a> Stage<'a> {
         let impaired = self.impaired(&turn)?;
         let mut measured = vec![beside("Xylem", &impaired)];
         measured.extend(turn.stack().map(drops_of));
+        measured.extend(turn.stack().map(|stack| sent_again_text(stack, &link)));
+        let stack = turn.stack().cloned();
         drop(turn);
         let (mut kernel, mut cubic) = (None, None);
         if tap {
@@ -210,7 +211,7 @@ impl<'a> Stage<'a> {
             let turn = Turn::of_kernel(self.common, turn::CONGESTION, Some(&link))?;
             let reno = self.impaired(&turn)?;
             measured.push(beside("kernel", &reno));
-            measured.push(cause(impaired.server, Some(reno.server), impaired.transfer.seconds));
+            measured.push(cause_behind(stack.as_ref(), &impaired, &reno, &link));
             kernel = Some(reno.transfer.megabits());
             drop(turn);
             // The kernel may have been built without it; then the column is empty and a note says why.
@@ -322,7 +323,7 @@ impl<'a> Stage<'a> {
 }
 
 /// What Xylem dropped, most often first.
-fn drops_of(stack: &xylem_host::stack::Stack) -> String {
+fn drops_of(stack: &Stack) -> String {
     let reading = stack.reading();
     let mut drops: Vec<(String, u64)> =
         reading.drops.iter().map(|(protocol, why, count)| (format!("{protocol}: {why}"), count)).collect();
@@ -330,6 +331,37 @@ fn drops_of(stack: &xylem_host::stack::Stack) -> String {
     let drops: Vec<String> = drops.iter().take(5).map(|(reason, count)| format!("{reason} {count}")).collect();
     let drops = if drops.is_empty() { "none".into() } else { drops.join(", ") };
     format!("Xylem: {} frames in, {} out; dropped: {drops}", reading.frames_in, reading.frames_out)
+}
+
+/// The bytes of a full segment: an MTU of 1500 without the headers of IPv4 and TCP and the timestamps option.
+const SEGMENT_BYTES: u64 = 1500 - 20 - 20 - 12;
+
+/// Frames beyond those the file needs, and how many of all the link loses or breaks, and reorders: the first less the
+/// second is what TCP sent in vain.
+fn sent_again(stack: &Stack, link: &LinkModel) -> (u64, u64, u64) {
+    let frames = stack.reading().frames_out;
+    let of = |parts: u32| frames * u64::from(parts) / u64::from(xylem_graph::link::MILLION);
+    let spoilt = of(link.loss_per_million + link.corrupt_per_million);
+    (frames.saturating_sub(MIDDLE_BYTES.div_ceil(SEGMENT_BYTES)), spoilt, of(link.reorder_per_million))
+}
+
+fn sent_again_text(stack: &Stack, link: &LinkModel) -> String {
+    let (again, spoilt, reordered) = sent_again(stack, link);
+    format!(
+        "Xylem: {again} frames were sent beyond those the file needs; of all frames the link loses or breaks about \
+         {spoilt} and reorders about {reordered}"
+    )
+}
+
+/// Why Xylem was slower behind the impaired link, as far as the measurements say.
+fn cause_behind(stack: Option<&Stack>, xylem: &Measured, kernel: &Measured, link: &LinkModel) -> String {
+    match stack.map(|stack| sent_again(stack, link)) {
+        Some((again, spoilt, _)) if 2 * again > 3 * spoilt => format!(
+            "cause: TCP sent about {} frames in vain: it takes reordering for loss, and each time halves its window",
+            again - spoilt
+        ),
+        _ => cause(xylem.server, Some(kernel.server), xylem.transfer.seconds),
+    }
 }
 
 /// Leaves the server running until the user has had enough.

@@ -95,8 +95,11 @@ impl ServeCommand {
 
         let (name, mut notes) = facts;
         if made {
-            let mend = format!("{name} was made here and is up; give the kernel's side an address of its own: \
-                ip address add {} dev {name}", neighbour_of(address));
+            let mend = format!(
+                "{name} was made here and is up; give the kernel's side an address of its own: \
+                ip address add {} dev {name}",
+                neighbour_of(address)
+            );
             notes.push(mend);
         } else if !up {
             notes.push(format!("{name} is down: ip link set {name} up"));
@@ -138,7 +141,9 @@ impl ServeCommand {
         let is_file = graphs::text(&self.graph).is_none();
         let address = match &self.address {
             Some(text) => Some(text.parse::<Cidr>().map_err(|error| {
-                one(format!("--address: expected an address and its network's bits such as 10.0.0.2/24, got `{text}`: {error}"))
+                one(format!(
+                    "--address: expected an address and its network's bits such as 10.0.0.2/24, got `{text}`: {error}"
+                ))
             })?),
             None if is_file => None,
             None => return Err(one("--address: expected one, got none; say --address 10.0.0.2/24".into())),

@@ -332,7 +332,8 @@ impl Answer {
 fn answer_head(status: Status, fields: &str, keep: bool) -> Vec<u8> {
     let date = HttpDate(SystemTime::now());
     let connection = if keep { "keep-alive" } else { "close" };
-    format!("HTTP/1.1 {status}\r\nServer: xylem\r\nDate: {date}\r\n{fields}Connection: {connection}\r\n\r\n").into_bytes()
+    format!("HTTP/1.1 {status}\r\nServer: xylem\r\nDate: {date}\r\n{fields}Connection: {connection}\r\n\r\n")
+        .into_bytes()
 }
 
 fn status_of(refusal: &Refusal) -> Status {

@@ -93,7 +93,11 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, Status> {
     }
     if fields.transfer_coding {
         // RFC 9112, section 6.1: with a length beside it, it is how requests are smuggled.
-        let refusal = if fields.body_bytes.is_some() || version_minor == 0 { status::BAD_REQUEST } else { status::LENGTH_REQUIRED };
+        let refusal = if fields.body_bytes.is_some() || version_minor == 0 {
+            status::BAD_REQUEST
+        } else {
+            status::LENGTH_REQUIRED
+        };
         return Err(refusal);
     }
     if fields.unknown_expectation {
@@ -225,12 +229,16 @@ mod tests {
     #[test]
     fn a_browsers_request_is_understood() {
         let request = accepted("GET /a%20b/c.html?x=../y HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, foo\r\n\r\n");
-        assert_eq!((request.method, request.path.as_slice()), (Method::Get, ["a b", "c.html"].map(String::from).as_slice()));
+        assert_eq!(
+            (request.method, request.path.as_slice()),
+            (Method::Get, ["a b", "c.html"].map(String::from).as_slice())
+        );
         assert!(request.keep && !request.expects_continue && request.body_bytes.is_none());
         assert!(!accepted("HEAD / HTTP/1.0\r\n\r\n").keep);
         assert!(accepted("GET / HTTP/1.0\r\nconnection: Keep-Alive\r\n\r\n").keep);
         assert!(!accepted("GET / HTTP/1.1\r\nhost:\r\nconnection: CLOSE\r\n\r\n").keep);
-        let upload = accepted("PUT http://h/x HTTP/1.1\r\nHost: h\r\nContent-Length: 7, 7\r\nExpect: 100-continue\r\n\r\n");
+        let upload =
+            accepted("PUT http://h/x HTTP/1.1\r\nHost: h\r\nContent-Length: 7, 7\r\nExpect: 100-continue\r\n\r\n");
         assert_eq!((upload.method, upload.body_bytes, upload.expects_continue), (Method::Upload, Some(7), true));
         assert_eq!(upload.path, ["x"]);
         assert_eq!(parse(b"GET / HTTP/1.1\r\nHost: x\r\n").expect("nothing wrong yet"), None);

@@ -62,7 +62,8 @@ fn a_kept_connection_answers_several_requests_in_order_even_when_they_come_at_on
         let mut writer = TcpStream::connect(at).expect("the server listens");
         let mut reader = BufReader::new(writer.try_clone().expect("a descriptor"));
         let get = |name: &str| format!("GET /{name} HTTP/1.1\r\nHost: x\r\n\r\n");
-        let pipeline = get("small.txt") + &get("none") + "HEAD /large.bin HTTP/1.1\r\nHost: x\r\n\r\n" + &get("large.bin");
+        let pipeline =
+            get("small.txt") + &get("none") + "HEAD /large.bin HTTP/1.1\r\nHost: x\r\n\r\n" + &get("large.bin");
         writer.write_all(pipeline.as_bytes()).expect("it reads");
         assert_eq!(one_answer(&mut reader, true), ("HTTP/1.1 200 OK".into(), b"twelve bytes".into()));
         assert_eq!(one_answer(&mut reader, true).0, "HTTP/1.1 404 Not Found");

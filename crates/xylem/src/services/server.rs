@@ -80,9 +80,19 @@ pub struct Server<N: Net> {
 }
 
 enum Socket<N: Net> {
-    Listener { listener: N::Listener, service: Arc<dyn Service> },
-    Datagrams { socket: N::Datagrams, service: Arc<dyn DatagramService> },
-    Connection { stream: N::Stream, conversation: Box<dyn Conversation>, heard: Instant },
+    Listener {
+        listener: N::Listener,
+        service: Arc<dyn Service>,
+    },
+    Datagrams {
+        socket: N::Datagrams,
+        service: Arc<dyn DatagramService>,
+    },
+    Connection {
+        stream: N::Stream,
+        conversation: Box<dyn Conversation>,
+        heard: Instant,
+    },
     /// Its token is being spoken for.
     Opening,
 }
@@ -280,8 +290,7 @@ impl<N: Net> Server<N> {
         self.swept = now;
         let silence = self.limits.silence;
         let silent = |socket: &Socket<N>| matches!(socket, Socket::Connection { heard, .. } if now.duration_since(*heard) > silence);
-        let silent: Vec<usize> =
-            self.sockets.iter().filter(|(_, socket)| silent(socket)).map(|(key, _)| key).collect();
+        let silent: Vec<usize> = self.sockets.iter().filter(|(_, socket)| silent(socket)).map(|(key, _)| key).collect();
         for key in silent {
             self.tally.failed.fetch_add(1, Ordering::Relaxed);
             self.close(Token(key));
@@ -337,7 +346,8 @@ mod tests {
             writing.join().expect("the writer does not panic");
             assert!(got == expected, "{} bytes came back of {}", got.len(), expected.len());
         };
-        let offer = |server: &mut Server<Kernel>| server.offer(local(41_007), Arc::new(Echo)).expect("the port is free");
+        let offer =
+            |server: &mut Server<Kernel>| server.offer(local(41_007), Arc::new(Echo)).expect("the port is free");
         let tally = with_server(Limits::default(), offer, client);
         assert_eq!((tally.accepted.load(Ordering::Relaxed), tally.failed.load(Ordering::Relaxed)), (1, 0));
     }
@@ -381,7 +391,8 @@ mod tests {
     #[test]
     fn connections_above_the_limit_wait_and_silent_ones_are_closed() {
         let limits = Limits { connections: 2, silence: Duration::from_millis(1500), ..Limits::default() };
-        let offer = |server: &mut Server<Kernel>| server.offer(local(41_207), Arc::new(Echo)).expect("the port is free");
+        let offer =
+            |server: &mut Server<Kernel>| server.offer(local(41_207), Arc::new(Echo)).expect("the port is free");
         let client = || {
             let connect = || TcpStream::connect(local(41_207)).expect("the backlog takes it");
             let (mut first, _second, mut third) = (connect(), connect(), connect());

@@ -34,7 +34,8 @@ impl Capture {
         // Room for bursts: what is lost here would not be judged.
         rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 64 << 20).expect("a buffer");
         let timeout = Some(Duration::from_millis(50));
-        rustix::net::sockopt::set_socket_timeout(&socket, rustix::net::sockopt::Timeout::Recv, timeout).expect("a timeout");
+        rustix::net::sockopt::set_socket_timeout(&socket, rustix::net::sockopt::Timeout::Recv, timeout)
+            .expect("a timeout");
         let file = BufWriter::new(File::create(file).expect("a file"));
         let stopped = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&stopped);

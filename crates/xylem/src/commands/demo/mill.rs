@@ -174,13 +174,19 @@ mod tests {
         let mut body = vec![0; 512];
         std::os::unix::fs::FileExt::read_exact_at(&*content.file, &mut body, 0).expect("memory");
         let order = Order { to, path: "/small", body: &body, requests: 333, connections: 10 };
-        let milled = run(&mut Kernel::new().expect("an epoll"), &order, &Interruption::default()).expect("the server answers");
+        let milled =
+            run(&mut Kernel::new().expect("an epoll"), &order, &Interruption::default()).expect("the server answers");
         assert_eq!((milled.latencies.len(), milled.wrong), (333, 0));
         assert!(milled.within(500) <= milled.within(990) && milled.within(1000) <= milled.span);
         let mut other = body.clone();
         other[100] ^= 1;
         let order = Order { body: &other, ..order };
-        assert_eq!(run(&mut Kernel::new().expect("an epoll"), &order, &Interruption::default()).expect("the server answers").wrong, 333);
+        assert_eq!(
+            run(&mut Kernel::new().expect("an epoll"), &order, &Interruption::default())
+                .expect("the server answers")
+                .wrong,
+            333
+        );
         stop.stop();
         thread.join().expect("the server does not panic");
     }

@@ -81,7 +81,8 @@ pub fn namespace(congestion: &str) -> io::Result<Namespace> {
 /// There are no TAPs for this process; the message says why and what to do.
 pub fn tap(namespace: &Namespace, address: Ipv4Addr, offloads: bool) -> io::Result<Tap> {
     let make = || {
-        let tap = Tap::open(INTERFACE, TapOptions { offloads, ..TapOptions::default() }).map_err(|error| error.to_string())?;
+        let tap = Tap::open(INTERFACE, TapOptions { offloads, ..TapOptions::default() })
+            .map_err(|error| error.to_string())?;
         dress(tap.kernel_side(), address).map_err(|error| error.to_string())?;
         Ok(tap)
     };
@@ -107,7 +108,13 @@ pub fn veth(client: &Namespace, server: &Namespace) -> io::Result<()> {
 ///
 /// # Errors
 /// There are no TAPs for this process.
-pub fn cable(client: &Namespace, server: &Namespace, model: &LinkModel, seed: u64, cpu: Option<usize>) -> io::Result<Cable> {
+pub fn cable(
+    client: &Namespace,
+    server: &Namespace,
+    model: &LinkModel,
+    seed: u64,
+    cpu: Option<usize>,
+) -> io::Result<Cable> {
     let (one, other) = (tap(client, CLIENT, false)?, tap(server, SERVER, false)?);
     Cable::join(one, other, model, seed, cpu)
 }

@@ -79,9 +79,9 @@ impl Notes {
 pub fn probed(instance: &Instance, notes: &Arc<Notes>, seed: u64) -> Instance {
     let probe = |(number, node): (usize, &Node)| {
         let mut node = node.clone();
-        node.protocol = node.protocol.map(|protocol| {
-            Arc::new(Watched { protocol, number, notes: Arc::clone(notes) }) as Arc<dyn Protocol>
-        });
+        node.protocol = node
+            .protocol
+            .map(|protocol| Arc::new(Watched { protocol, number, notes: Arc::clone(notes) }) as Arc<dyn Protocol>);
         node
     };
     let nodes = instance.nodes().iter().enumerate().map(probe).collect();

@@ -3,9 +3,9 @@
 //! row says so with what was measured meanwhile.
 
 use super::load::Load;
+use super::mill::Milled;
 use super::serving::Share;
 use super::turn::{Measured, Ran};
-use super::mill::Milled;
 use serde_json::{Value as Json, json};
 use std::fmt::Write;
 use std::time::Duration;
@@ -151,7 +151,8 @@ impl Report {
             let star = if row.is_worse() { " *" } else { "" };
             lines.push([row.what.clone(), text(Some(row.xylem)), text(row.kernel), text(row.cubic), ratio + star]);
         }
-        let columns = if self.rows.iter().any(|row| row.cubic.is_some()) { vec![0, 1, 2, 3, 4] } else { vec![0, 1, 2, 4] };
+        let columns =
+            if self.rows.iter().any(|row| row.cubic.is_some()) { vec![0, 1, 2, 3, 4] } else { vec![0, 1, 2, 4] };
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         for line in &lines {
             let cells = columns.iter().map(|&column| match column {
@@ -161,7 +162,13 @@ impl Report {
             let _ = writeln!(text, "  {}", cells.collect::<Vec<_>>().join("   ").trim_end());
         }
         for row in self.rows.iter().filter(|row| row.is_worse()) {
-            if row.measured.is_empty() {
+            // A row that begins with spaces is another figure of the work above it, which has said why.
+            if row.what.starts_with(' ')
+                && self
+                    .rows
+                    .iter()
+                    .any(|other| other.is_worse() && other.measured == row.measured && !other.what.starts_with(' '))
+            {
                 continue;
             }
             let _ = writeln!(text, "\n  * {}: Xylem is the slower one. Measured:", row.what.trim());
@@ -177,7 +184,10 @@ impl Report {
             false => "NOT every byte was right",
         };
         let (compared, wrong, seconds) = (self.compared, self.wrong, self.seconds);
-        let _ = writeln!(text, "\n{verdict}: {compared} transfers and answers compared, {wrong} wrong; {seconds:.0} s in all.");
+        let _ = writeln!(
+            text,
+            "\n{verdict}: {compared} transfers and answers compared, {wrong} wrong; {seconds:.0} s in all."
+        );
         text
     }
 }
@@ -216,14 +226,14 @@ pub fn beside_requests(who: &str, milled: &Milled, server: Share) -> String {
 fn shares(share: Share, seconds: f64) -> String {
     let part = |span: Duration| 100.0 * span.as_secs_f64() / seconds.max(1e-9);
     let (ran, waited) = (part(share.ran), part(share.waited));
-    format!("the server's thread ran {ran:.0} % of the time and waited {waited:.0} % for a CPU that others had")
+    format!("the server's thread ran {ran:.0} % of the time and waited {waited:.0} % for a CPU that other threads had")
 }
 
 /// What the measurements say about why Xylem's figure is the worse one.
 pub fn cause(xylem: Share, kernel: Option<Share>, seconds: f64) -> String {
     let part = |span: Duration| span.as_secs_f64() / seconds.max(1e-9);
     if part(xylem.waited) > 0.2 {
-        return "cause: other programs had the CPU; measure again on a machine that does nothing else".into();
+        return "cause: other threads had the CPU; measure again on a machine that does nothing else".into();
     }
     let more = kernel.filter(|kernel| !kernel.ran.is_zero()).map_or(String::new(), |kernel| {
         let times = xylem.ran.as_secs_f64() / kernel.ran.as_secs_f64();
@@ -232,7 +242,7 @@ pub fn cause(xylem: Share, kernel: Option<Share>, seconds: f64) -> String {
     if part(xylem.ran) > 0.8 {
         return format!("cause: Xylem's one thread, which is stack, device calls and server, had no time left{more}");
     }
-    format!("cause: not the processor, Xylem's thread was idle part of the time: it waited for the link or the client{more}")
+    "cause: not the processor, Xylem's thread was idle part of the time: it waited for the link or the client".into()
 }
 
 #[cfg(test)]
@@ -250,7 +260,10 @@ mod tests {
         report.rows = vec![row(Unit::Megabits, 50.0, Some(100.0)), row(Unit::Micros, 50.0, Some(100.0))];
         let text = report.table();
         assert_eq!(text.matches("slower one").count(), 1, "{text}");
-        assert!(text.contains("0.50 tap/veth *\n") && text.contains("0.50 tap/veth\n") && text.contains("why"), "{text}");
+        assert!(
+            text.contains("0.50 tap/veth *\n") && text.contains("0.50 tap/veth\n") && text.contains("why"),
+            "{text}"
+        );
         assert_eq!(report.json()["rows"][0]["worse"], true);
         report.rows = vec![row(Unit::Micros, 101.0, Some(100.0)), row(Unit::Rate, 5.0, None)];
         assert!(!report.table().contains("slower one"));

@@ -136,7 +136,7 @@ impl<'a> Turn<'a> {
         // The wire has no descriptor to sleep on, so each stack has a thread that its neighbour wakes.
         let builder = || Stack::builder().catalogue(catalogue::builtin()).shell(Shell::Thread);
         let graph = xylem_graph(common, SERVER)?;
-        let mode = mode(&graph, "a thread of each stack's own");
+        let mode = mode(&graph, "a thread of each stack's own, not pinned");
         let server = match link {
             None => builder().device(one),
             Some(model) => {
@@ -260,7 +260,6 @@ fn xylem_graph(common: &Common, address: std::net::Ipv4Addr) -> io::Result<Graph
     addressed::say(&mut graph, &addresses).map_err(io::Error::other)?;
     Ok(graph)
 }
-
 
 fn mode(graph: &Graph, shell: &str) -> String {
     format!("placement app, demux {}, data {}, shell {shell}", graph.demux.value, graph.data.value)

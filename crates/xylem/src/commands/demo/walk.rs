@@ -403,8 +403,18 @@ mod tests {
         let walk = walk(&graphs::builtin("host").expect("it comes with the program")).expect("the answer comes");
         let names: Vec<&str> = walk.steps.iter().map(|step| step.name.as_str()).collect();
         let expected = [
-            "link0: demux", "ip: demux", "tcp: demux", "link0: pop", "ip: pop", "tcp: pop", "to the application",
-            "HTTP: parse, find, answer", "into the path", "tcp: push", "ip: push", "link0: push, and the edge",
+            "link0: demux",
+            "ip: demux",
+            "tcp: demux",
+            "link0: pop",
+            "ip: pop",
+            "tcp: pop",
+            "to the application",
+            "HTTP: parse, find, answer",
+            "into the path",
+            "tcp: push",
+            "ip: push",
+            "link0: push, and the edge",
         ];
         assert_eq!(names, expected);
         assert!(walk.answer_bytes > BODY_BYTES as usize && !walk.total.is_zero());

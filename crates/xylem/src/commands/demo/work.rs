@@ -2,12 +2,12 @@
 //! transfers the files where the machine has it; without it a few lines over the same kernel's sockets do. Every byte is
 //! compared by its digest, and what both processors did meanwhile is written down.
 
+use super::child;
 use super::content::{Content, Shelf, sum_of, wipe};
 use super::interruption::Interruption;
 use super::load::Load;
 use super::mill::{self, Milled, Order};
 use super::place::{Processors, failed, server_at};
-use super::child;
 use crate::net::kernel::Kernel;
 use crate::net::xylem::{Idle, Xylem};
 use std::fs::{File, OpenOptions};
@@ -234,7 +234,8 @@ fn fetch<S: Read + Write>(
 fn send<S: Read + Write>(connect: impl FnOnce() -> io::Result<S>, content: &Content) -> io::Result<f64> {
     let begun = Instant::now();
     let mut stream = connect()?;
-    let head = format!("PUT /upload HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", content.length);
+    let head =
+        format!("PUT /upload HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", content.length);
     stream.write_all(head.as_bytes())?;
     let (mut buffer, mut at) = (vec![0; 256 << 10], 0);
     while at < content.length {
@@ -245,7 +246,10 @@ fn send<S: Read + Write>(connect: impl FnOnce() -> io::Result<S>, content: &Cont
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     if !answer.starts_with("HTTP/1.1 201 ") {
-        return Err(io::Error::other(format!("the upload was answered `{}`", answer.lines().next().unwrap_or_default())));
+        return Err(io::Error::other(format!(
+            "the upload was answered `{}`",
+            answer.lines().next().unwrap_or_default()
+        )));
     }
     Ok(begun.elapsed().as_secs_f64())
 }

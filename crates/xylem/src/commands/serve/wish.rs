@@ -36,7 +36,11 @@ impl Wish {
         };
         let port = match port.parse::<u16>() {
             Ok(port) if port > 0 => port,
-            _ => return Err(format!("service `{text}`: expected a port of 1 to 65535 after the last `@`, got `{port}`")),
+            _ => {
+                return Err(format!(
+                    "service `{text}`: expected a port of 1 to 65535 after the last `@`, got `{port}`"
+                ));
+            }
         };
         let mut datagrams: Option<Arc<dyn DatagramService>> = None;
         let service: Arc<dyn Service> = match what.split_once('=') {
