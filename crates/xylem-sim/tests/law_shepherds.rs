@@ -156,7 +156,7 @@ impl Speaker {
 
     fn talk(&mut self, path: PathId, hands: &mut Hands<'_, '_>) {
         while let Some(record) = self.to_send.get(self.sent)
-            && self.end.room_now() >= record.len() + 1
+            && self.end.room_now() > record.len()
         {
             self.sent += 1;
             hands.ask(path, Work::Push(Message::from_bytes(record)));

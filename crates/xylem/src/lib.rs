@@ -13,3 +13,8 @@ pub mod graphs;
 pub mod http;
 pub mod net;
 pub mod services;
+
+/// The README's example is compiled with the tests, so that it stays true.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

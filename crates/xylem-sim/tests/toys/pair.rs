@@ -116,13 +116,16 @@ pub fn pooled(pool: &Pool, bytes: &[u8]) -> Option<Message> {
     Some(Message::from_buffer(buffer, xylem_core::HEADROOM, end))
 }
 
+/// A frame on the link: when it arrives, its number, at which host, its bytes.
+type Flying = (Instant, u64, usize, Vec<u8>);
+
 /// Two hosts and a link. Hosts may be moved to: the second index of a frame is where it goes.
 pub struct Pair {
     pub hosts: Vec<Host>,
     pub now: Instant,
     badness: Badness,
     random: Random,
-    air: BinaryHeap<Reverse<(Instant, u64, usize, Vec<u8>)>>,
+    air: BinaryHeap<Reverse<Flying>>,
     sent: u64,
     /// Which host a frame sent by this host goes to.
     pub routes: Vec<usize>,
