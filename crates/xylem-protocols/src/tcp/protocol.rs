@@ -395,6 +395,10 @@ impl Protocol for TcpProtocol {
         if let Some(embryo) = embryo {
             return self.to_embryo(&embryo, &segment, &ends, out);
         }
+        // Another shepherd may have made a path of the embryo since the first look, and it must not be reset.
+        if let Some(path) = self.paths.find(&ends) {
+            return Demux::Path(path);
+        }
         let Some(listener) = self.listener(&ends.local) else {
             answer_with_reset(&segment, &ends, out);
             return Demux::Drop(&drops::NO_CONNECTION);

@@ -89,8 +89,9 @@ enum Socket<N: Net> {
         service: Arc<dyn DatagramService>,
     },
     Connection {
-        stream: N::Stream,
+        /// Before the stream: when the peer sees the end, what the conversation held has gone.
         conversation: Box<dyn Conversation>,
+        stream: N::Stream,
         heard: Instant,
     },
     /// Its token is being spoken for.
@@ -289,8 +290,12 @@ impl<N: Net> Server<N> {
     fn sweep(&mut self, now: Instant) {
         self.swept = now;
         let silence = self.limits.silence;
-        let silent = |socket: &Socket<N>| matches!(socket, Socket::Connection { heard, .. } if now.duration_since(*heard) > silence);
-        let silent: Vec<usize> = self.sockets.iter().filter(|(_, socket)| silent(socket)).map(|(key, _)| key).collect();
+        let is_silent = |socket: &Socket<N>| match socket {
+            Socket::Connection { heard, .. } => now.duration_since(*heard) > silence,
+            Socket::Listener { .. } | Socket::Datagrams { .. } | Socket::Opening => false,
+        };
+        let silent = self.sockets.iter().filter(|(_, socket)| is_silent(socket));
+        let silent: Vec<usize> = silent.map(|(key, _)| key).collect();
         for key in silent {
             self.tally.failed.fetch_add(1, Ordering::Relaxed);
             self.close(Token(key));
