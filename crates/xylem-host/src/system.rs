@@ -1,6 +1,7 @@
 //! The system calls that the standard library lacks, each wrapped as a safe function. All unsafe code of this crate
 //! stands in the files below, a subject each; nothing here decides anything.
 
+pub(crate) mod children;
 pub(crate) mod entropy;
 pub(crate) mod ioctl;
 pub(crate) mod namespaces;

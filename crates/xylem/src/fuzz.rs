@@ -23,13 +23,15 @@ pub const TARGETS: &[Target] = &[
     Target { name: "arp", run: header::<ArpHeader> },
     Target { name: "ipv4", run: ipv4 },
     Target { name: "ipv6", run: header::<Ipv6Header> },
-    Target { name: "icmp", run: header::<IcmpHeader> },
+    Target { name: "icmp", run: icmp },
     Target { name: "udp", run: header::<UdpHeader> },
     Target { name: "tcp", run: tcp },
     Target { name: "vnet", run: header::<VnetHeader> },
     Target { name: "cidr", run: cidr },
     Target { name: "graph", run: graph },
     Target { name: "link", run: link },
+    Target { name: "scenario", run: scenario },
+    Target { name: "http", run: http },
     Target { name: "record", run: record },
     Target { name: "frames", run: frames },
 ];
@@ -42,6 +44,17 @@ fn header<H: Header>(bytes: &[u8]) {
         built.extend_from_slice(&bytes[H::LEN..]);
         assert_eq!(H::parse(&built).as_ref(), Ok(&header), "built again it means something else");
         assert!(header.header_length() >= H::LEN && header.header_length() <= bytes.len());
+    }
+}
+
+fn icmp(bytes: &[u8]) {
+    header::<IcmpHeader>(bytes);
+    if let Some(body) = bytes.get(IcmpHeader::LEN..) {
+        header::<IcmpEcho>(body);
+        header::<IcmpUnreachable>(body);
+        header::<IcmpTimeExceeded>(body);
+        header::<IcmpParameterProblem>(body);
+        header::<IcmpRedirect>(body);
     }
 }
 
@@ -89,6 +102,19 @@ fn link(bytes: &[u8]) {
     use xylem_graph::link::LinkModel;
     if let Some(model) = std::str::from_utf8(bytes).ok().and_then(|text| text.parse::<LinkModel>().ok()) {
         assert_eq!(model.to_string().parse().as_ref(), Ok(&model));
+    }
+}
+
+fn scenario(bytes: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let _ = xylem_sim::scenario::parse(text);
+    }
+}
+
+/// A request's head never claims more bytes than there are.
+fn http(bytes: &[u8]) {
+    if let Ok(Some((_, length))) = crate::http::head::parse(bytes) {
+        assert!(length <= bytes.len());
     }
 }
 
@@ -173,13 +199,16 @@ fn sample(target: &str, random: &mut Random) -> Vec<u8> {
         "arp" => built::<ArpHeader>(random),
         "ipv4" => built::<Ipv4Header>(random),
         "ipv6" => built::<Ipv6Header>(random),
-        "icmp" => built::<IcmpHeader>(random),
+        "icmp" => [built::<IcmpHeader>(random), built::<IcmpEcho>(random)].concat(),
         "udp" => built::<UdpHeader>(random),
         "tcp" => built::<TcpHeader>(random),
         "vnet" => built::<VnetHeader>(random),
         "cidr" => format!("10.{}.0.0/{}", random.below(256), random.below(33)).into_bytes(),
         "graph" => include_bytes!("../../../graphs/host.graph").to_vec(),
         "link" => format!("loss={}% delay={}ms", random.below(100), random.below(1000)).into_bytes(),
+        "scenario" => include_bytes!("../../../scenarios/lossy-transfer.sim").to_vec(),
+        "http" => format!("GET /{} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", random.next(), random.below(99))
+            .into_bytes(),
         "record" => {
             let mut record = Record::default();
             record.put(&(random.next() as u32, Some("name".to_owned()), vec![random.next()]));

@@ -4,7 +4,7 @@
 
 mod conversation;
 pub mod date;
-mod head;
+pub(crate) mod head;
 pub mod site;
 
 use crate::services::{Conversation, Service};

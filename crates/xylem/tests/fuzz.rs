@@ -24,7 +24,7 @@ fn the_corpora_are_replayed() {
 fn mutations_of_meaningful_input_do_no_harm() {
     let mut random = Random::seeded(1);
     for target in TARGETS {
-        let rounds = if target.name == "frames" || target.name == "graph" { 40 } else { 2_000 };
+        let rounds = if ["frames", "graph", "scenario"].contains(&target.name) { 200 } else { 2_000 };
         for mut input in samples(target.name, rounds, 2) {
             (target.run)(&input);
             for _ in 0..=random.below(4) {
@@ -54,6 +54,20 @@ fn mutate(input: &mut Vec<u8>, random: &mut Random) {
         2 => input.truncate(at),
         _ => input.insert(at, random.next() as u8),
     }
+}
+
+/// The fuzzer's own programs are one for each target.
+#[test]
+fn every_target_has_its_program() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/fuzz_targets");
+    let mut programs: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    programs.sort();
+    let mut targets: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+    targets.sort();
+    assert_eq!(programs, targets);
 }
 
 /// Writes the corpora anew from the samples: `cargo test -p xylem --test fuzz -- --ignored write_corpora`. Inputs that a

@@ -1,10 +1,8 @@
 //! A program run for the demonstration. It never outlives this process: the kernel ends it if this process dies
 //! however it dies (PR_SET_PDEATHSIG), and an interruption or a panic ends it by its number.
-#![allow(unsafe_code)]
 
 use super::interruption::{Interrupted, Interruption};
 use std::io::{self, Read};
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -25,18 +23,7 @@ pub struct Ended {
 /// The program could not be started, or the demonstration was interrupted; the program has ended then.
 pub fn run(mut command: Command, interruption: &Interruption) -> io::Result<Ended> {
     command.stdin(Stdio::null()).stderr(Stdio::piped());
-    let parent = rustix::process::getpid();
-    let tie = move || {
-        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-        // It may have died before the tie: then nobody will end this child.
-        if rustix::process::getppid() != Some(parent) {
-            return Err(io::ErrorKind::Interrupted.into());
-        }
-        Ok(())
-    };
-    // SAFETY: between fork and exec the closure makes two system calls and touches no memory but its own stack; neither
-    // call allocates or locks.
-    unsafe { command.pre_exec(tie) };
+    xylem_host::child::die_with_parent(&mut command);
     let mut child = Guard(command.spawn()?);
     let status = loop {
         if let Some(status) = child.0.try_wait()? {
