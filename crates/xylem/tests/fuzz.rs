@@ -69,17 +69,3 @@ fn every_target_has_its_program() {
     targets.sort();
     assert_eq!(programs, targets);
 }
-
-/// Writes the corpora anew from the samples: `cargo test -p xylem --test fuzz -- --ignored write_corpora`. Inputs that a
-/// fuzzer found are kept beside them under other names.
-#[test]
-#[ignore = "writes files: run it by hand when a target is added"]
-fn write_corpora() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    for target in TARGETS {
-        std::fs::create_dir_all(folder.join(target.name)).unwrap();
-        for (index, sample) in samples(target.name, 8, 1).into_iter().enumerate() {
-            std::fs::write(folder.join(target.name).join(format!("sample-{index}")), sample).unwrap();
-        }
-    }
-}

@@ -171,7 +171,8 @@ fn files_stay_small() {
 #[test]
 fn unsafe_code_stays_where_the_system_forces_it() {
     for (path, text) in sources("crates") {
-        let allowed = path.contains("xylem-host/src/system") || path.contains("xylem-host/src/tap");
+        // The second is a test's counting allocator, which the trait makes unsafe.
+        let allowed = path.contains("xylem-host/src/system") || path.contains("xylem-host/tests/allocations.rs");
         let word = ["unsafe", " {"].concat();
         assert!(allowed || !code(&text).contains(&word), "{path} has unsafe code");
     }

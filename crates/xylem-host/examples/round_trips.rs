@@ -1,7 +1,7 @@
-//! How long a round trip takes: this stack on a TAP against the kernel's sockets on a veth pair, in one run. Ignored by
-//! default, for it says something only on an idle machine: `cargo test --release --test round_trips -- --ignored
-//! --nocapture`.
+//! How long a round trip takes: this stack on a TAP against the kernel's sockets on a veth pair, in one run. It says
+//! something only on an idle machine: `cargo run --release -p xylem-host --example round_trips`, as root.
 
+#[path = "../tests/common/mod.rs"]
 mod common;
 
 use common::{LEFT, RIGHT, host, right};
@@ -116,9 +116,7 @@ fn stack_over_tap(shell: Shell, spin: Duration, server: bool) -> (Duration, Dura
     result
 }
 
-#[test]
-#[ignore = "a measurement"]
-fn round_trips_against_the_kernels_own() {
+fn main() {
     let tools = Command::new("ip").arg("-V").output();
     assert!(tools.is_ok_and(|output| output.status.success()), "needs ip(8)");
     let (kernel, kernel_tail) = kernel_over_veth();
