@@ -8,6 +8,7 @@ pub mod content;
 pub mod interruption;
 pub mod load;
 pub mod mill;
+pub mod parallel;
 pub mod place;
 pub mod probe;
 pub mod progress;
@@ -24,9 +25,10 @@ use clap::Args;
 use content::{Content, Shelf};
 use interruption::{Interrupted, Interruption};
 use mill::Milled;
+use parallel::Parallel;
 use place::Processors;
 use progress::Progress;
-use report::{Report, Row, Unit, beside, beside_requests, cause, median};
+use report::{Report, Row, Unit, beside, beside_parallel, beside_requests, cause, cause_by_curl, median};
 use serving::Share;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -168,6 +170,8 @@ struct Clean {
     downloads: Vec<Measured>,
     uploads: Vec<Measured>,
     requests: Vec<(Milled, Share)>,
+    /// Only those that could be made.
+    by_curl: Vec<(Parallel, Share)>,
 }
 
 /// The demonstration while it runs.
@@ -270,6 +274,19 @@ impl<'a> Stage<'a> {
         clean.downloads.push(download);
         clean.uploads.push(upload);
         clean.requests.push(requests);
+        match turn.requests_by_curl("small", &self.files.small, REQUESTS, CONNECTIONS)? {
+            Ok((parallel, share)) => {
+                self.report.compared += parallel.requests;
+                self.report.wrong += parallel.wrong;
+                clean.by_curl.push((parallel, share));
+            }
+            Err(reason) => {
+                let note = format!("no row of {REQUESTS} requests by curl for the {}: {reason}", turn.ran.stack);
+                if !self.report.notes.contains(&note) {
+                    self.report.notes.push(note);
+                }
+            }
+        }
         Ok(())
     }
 
@@ -298,6 +315,7 @@ impl<'a> Stage<'a> {
             let xylem = xylem.transfer.megabits();
             self.report.rows.push(Row { what, unit: Unit::Megabits, xylem, kernel, cubic: None, ratio, measured });
         }
+        let (xylem_by_curl, kernel_by_curl) = (xylem.by_curl, kernel.by_curl);
         let middle = |mut requests: Vec<(Milled, Share)>| {
             requests.sort_by_key(|(milled, _)| milled.span);
             let at = requests.len() / 2;
@@ -319,6 +337,28 @@ impl<'a> Stage<'a> {
         row("  half of them within".into(), Unit::Micros, &within(500));
         row("  99 % within".into(), Unit::Micros, &within(990));
         row("  all within".into(), Unit::Micros, &within(1000));
+        self.row_by_curl(xylem_by_curl, kernel_by_curl, ratio);
+    }
+
+    /// The same requests by the real curl: the check on the built-in client.
+    fn row_by_curl(&mut self, xylem: Vec<(Parallel, Share)>, kernel: Vec<(Parallel, Share)>, ratio: &'static str) {
+        let middle = |mut made: Vec<(Parallel, Share)>| {
+            made.sort_by(|(one, _), (other, _)| one.seconds.total_cmp(&other.seconds));
+            made.get(made.len() / 2).copied()
+        };
+        let (Some(xylem), kernel) = (middle(xylem), middle(kernel)) else { return };
+        let mut measured = vec![beside_parallel("Xylem", &xylem.0, xylem.1)];
+        measured.extend(kernel.iter().map(|(parallel, share)| beside_parallel("kernel", parallel, *share)));
+        measured.push(cause_by_curl(xylem, kernel));
+        self.report.rows.push(Row {
+            what: format!("{REQUESTS} requests on {CONNECTIONS} connections, by curl"),
+            unit: Unit::Rate,
+            xylem: xylem.0.rate(),
+            kernel: kernel.map(|(parallel, _)| parallel.rate()),
+            cubic: None,
+            ratio,
+            measured,
+        });
     }
 }
 
@@ -355,14 +395,19 @@ fn sent_again_text(stack: &Stack, link: &LinkModel) -> String {
 
 /// Why Xylem was slower behind the impaired link, as far as the measurements say.
 fn cause_behind(stack: Option<&Stack>, xylem: &Measured, kernel: &Measured, link: &LinkModel) -> String {
-    match stack.map(|stack| sent_again(stack, link)) {
+    let cause = match stack.map(|stack| sent_again(stack, link)) {
         Some((again, spoilt, _)) if 2 * again > 3 * spoilt => format!(
             "cause: TCP sent about {} frames in vain: it takes reordering for loss, and each time halves its window",
             again - spoilt
         ),
         _ => cause(xylem.server, Some(kernel.server), xylem.transfer.seconds),
-    }
+    };
+    format!("{cause}; known difference: {RECOVERY_DIFFERENCE}")
 }
+
+/// What the two TCPs do not have in common behind a link that loses and reorders (RFC 2018, RFC 8985).
+const RECOVERY_DIFFERENCE: &str = "the kernel has SACK and RACK, which tell loss from reordering and mend several losses \
+    in one round trip; Xylem's TCP has neither yet";
 
 /// Leaves the server running until the user has had enough.
 fn keep(turn: &Turn<'_>, common: &Common, progress: &mut Progress) -> io::Result<()> {

@@ -4,6 +4,7 @@
 
 use super::load::Load;
 use super::mill::Milled;
+use super::parallel::Parallel;
 use super::serving::Share;
 use super::turn::{Measured, Ran};
 use serde_json::{Value as Json, json};
@@ -223,6 +224,41 @@ pub fn beside_requests(who: &str, milled: &Milled, server: Share) -> String {
     format!("{who}: {}, {cost:.1} us a request", shares(server, milled.span.as_secs_f64()))
 }
 
+/// What was measured beside the requests that curl made.
+pub fn beside_parallel(who: &str, parallel: &Parallel, server: Share) -> String {
+    let count = parallel.requests.max(1) as f64;
+    let cost = server.ran.as_secs_f64() * 1e6 / count;
+    let mut text = format!("{who}: {}, {cost:.1} us a request", shares(server, parallel.seconds));
+    if let (Some(busy), Some(processor)) = (parallel.busy(), parallel.processor) {
+        let cost = processor.as_secs_f64() * 1e6 / count;
+        let _ = write!(text, "; curl ran {:.0} % of the time, {cost:.0} us a request", 100.0 * busy);
+    }
+    let _ = write!(text, ", on {} connections by its own account", parallel.connections);
+    text
+}
+
+/// Why Xylem's figure is the worse one of those that curl measured: curl itself may have been what had no time left.
+pub fn cause_by_curl(xylem: (Parallel, Share), kernel: Option<(Parallel, Share)>) -> String {
+    let (parallel, share) = xylem;
+    let of_server = share.ran.as_secs_f64() / parallel.seconds.max(1e-9);
+    match parallel.busy() {
+        Some(busy) if busy > BUSY && busy > of_server => {
+            let times = kernel.and_then(|(kernel, _)| {
+                let kernel = kernel.processor.filter(|processor| !processor.is_zero())?;
+                Some(parallel.processor?.as_secs_f64() / kernel.as_secs_f64())
+            });
+            let more = times.map_or(String::new(), |times| {
+                format!("; it needed {times:.1} times the processor time that it needed with the kernel's server")
+            });
+            format!("cause: curl, which is one thread, had no time left{more}")
+        }
+        _ => cause(share, kernel.map(|(_, share)| share), parallel.seconds),
+    }
+}
+
+/// The part of the time from which on a thread counts as one that had no time left.
+const BUSY: f64 = 0.8;
+
 fn shares(share: Share, seconds: f64) -> String {
     let part = |span: Duration| 100.0 * span.as_secs_f64() / seconds.max(1e-9);
     let (ran, waited) = (part(share.ran), part(share.waited));
@@ -239,7 +275,7 @@ pub fn cause(xylem: Share, kernel: Option<Share>, seconds: f64) -> String {
         let times = xylem.ran.as_secs_f64() / kernel.ran.as_secs_f64();
         format!("; it needed {times:.1} times the processor time of the kernel's server thread")
     });
-    if part(xylem.ran) > 0.8 {
+    if part(xylem.ran) > BUSY {
         return format!("cause: Xylem's one thread, which is stack, device calls and server, had no time left{more}");
     }
     "cause: not the processor, Xylem's thread was idle part of the time: it waited for the link or the client".into()
@@ -267,6 +303,25 @@ mod tests {
         assert_eq!(report.json()["rows"][0]["worse"], true);
         report.rows = vec![row(Unit::Micros, 101.0, Some(100.0)), row(Unit::Rate, 5.0, None)];
         assert!(!report.table().contains("slower one"));
+    }
+
+    #[test]
+    fn a_curl_without_time_is_the_cause_and_an_idle_one_is_not() {
+        let millis = Duration::from_millis;
+        let of = |processor, ran| {
+            let processor = Some(millis(processor));
+            let parallel = Parallel { requests: 2000, wrong: 0, connections: 50, seconds: 0.2, processor };
+            (parallel, Share { ran: millis(ran), waited: millis(0) })
+        };
+        let text = cause_by_curl(of(190, 100), Some(of(95, 100)));
+        assert!(text.starts_with("cause: curl") && text.contains("2.0 times"), "{text}");
+        let text = cause_by_curl(of(100, 190), Some(of(100, 95)));
+        assert!(text.starts_with("cause: Xylem's one thread") && text.contains("2.0 times"), "{text}");
+        assert!(cause_by_curl(of(100, 100), None).starts_with("cause: not the processor"));
+        let (parallel, share) = of(190, 100);
+        let text = beside_parallel("Xylem", &parallel, share);
+        assert!(text.contains("curl ran 95 % of the time, 95 us a request"), "{text}");
+        assert!(text.contains("on 50 connections"), "{text}");
     }
 
     #[test]

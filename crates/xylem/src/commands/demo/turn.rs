@@ -5,6 +5,7 @@ use super::cable::Cable;
 use super::content::{Content, Shelf};
 use super::interruption::Interruption;
 use super::mill::Milled;
+use super::parallel::Parallel;
 use super::place::{self, CLIENT, PREFIX_BITS, Processors, SERVER};
 use super::serving::{Serving, Share};
 use super::work::{Client, Home, Tool, Transfer};
@@ -221,6 +222,22 @@ impl<'a> Turn<'a> {
         let before = self.serving.share();
         let milled = self.client().requests(name, content, count, wide)?;
         Ok((milled, self.serving.share() - before))
+    }
+
+    /// The same with the real curl; or why not.
+    ///
+    /// # Errors
+    /// As [`download`](Turn::download).
+    pub fn requests_by_curl(
+        &self,
+        name: &str,
+        content: &Content,
+        count: usize,
+        wide: usize,
+    ) -> io::Result<Result<(Parallel, Share), String>> {
+        let before = self.serving.share();
+        let made = self.client().requests_by_curl(name, content, count, wide)?;
+        Ok(made.map(|parallel| (parallel, self.serving.share() - before)))
     }
 
     fn measured(&self, work: impl FnOnce(&Client<'_>) -> io::Result<Transfer>) -> io::Result<Measured> {

@@ -7,6 +7,7 @@ use super::content::{Content, Shelf, sum_of, wipe};
 use super::interruption::Interruption;
 use super::load::Load;
 use super::mill::{self, Milled, Order};
+use super::parallel::{self, Parallel};
 use super::place::{Processors, failed, server_at};
 use crate::net::kernel::Kernel;
 use crate::net::xylem::{Idle, Xylem};
@@ -142,13 +143,33 @@ impl Client<'_> {
     /// # Errors
     /// A connection failed.
     pub fn requests(&self, name: &str, content: &Content, requests: usize, connections: usize) -> io::Result<Milled> {
-        let mut body = vec![0; usize::try_from(content.length).unwrap_or(0)];
-        content.file.read_exact_at(&mut body, 0)?;
+        let body = body_of(content)?;
         let order = Order { to: server_at(), path: &format!("/{name}"), body: &body, requests, connections };
         self.inside(|| match self.home {
             Home::Kernel(_) => mill::run(&mut Kernel::new()?, &order, self.interruption),
             Home::Xylem(stack) => mill::run(&mut Xylem::new(stack, Idle::Sleep)?, &order, self.interruption),
         })
+    }
+
+    /// Makes many small requests at once with the real curl; or says why there is no such work here.
+    ///
+    /// # Errors
+    /// curl failed.
+    pub fn requests_by_curl(
+        &self,
+        name: &str,
+        content: &Content,
+        requests: usize,
+        connections: usize,
+    ) -> io::Result<Result<Parallel, String>> {
+        let curl = match (self.home, self.tool) {
+            (Home::Kernel(_), Tool::Curl(curl)) => curl,
+            (Home::Kernel(_), Tool::BuiltIn) => return Ok(Err("this machine has no curl".into())),
+            (Home::Xylem(_), _) => return Ok(Err("curl does not reach an in-process wire".into())),
+        };
+        let body = body_of(content)?;
+        let order = Order { to: server_at(), path: &format!("/{name}"), body: &body, requests, connections };
+        self.inside(|| parallel::run(curl, &order, self.interruption))
     }
 
     /// Runs `work` on the client's processor, in its namespace.
@@ -192,6 +213,13 @@ impl Client<'_> {
         let took = ended.said.lines().find_map(|line| line.strip_prefix("took ")?.parse().ok());
         took.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "this curl does not say how long it took"))
     }
+}
+
+/// The bytes of a small file.
+fn body_of(content: &Content) -> io::Result<Vec<u8>> {
+    let mut body = vec![0; usize::try_from(content.length).map_err(io::Error::other)?];
+    content.file.read_exact_at(&mut body, 0)?;
+    Ok(body)
 }
 
 /// Fetches a file over a blocking stream.
