@@ -52,9 +52,15 @@ pub use value::{VALUE_BYTES_MAX, Value};
 ///
 /// # Errors
 ///
-/// All problems of the first step that finds any: of the text, or of the graph that the text says.
+/// All problems, of the text and of the graph that it says; where a line could not be read, those that hold whatever it may
+/// have meant.
 pub fn load(text: &str, descriptions: &dyn Descriptions) -> Result<Graph, Vec<Problem>> {
-    let graph = parse(text)?;
-    let problems = check(&graph, descriptions);
-    if problems.is_empty() { Ok(graph) } else { Err(problems) }
+    let mut reading = parse::read(text);
+    if !reading.problems.is_empty() {
+        let more = check::check_partly(&reading, descriptions);
+        reading.problems.extend(more);
+        return Err(problem::in_order(reading.problems));
+    }
+    let problems = check(&reading.graph, descriptions);
+    if problems.is_empty() { Ok(reading.graph) } else { Err(problems) }
 }

@@ -20,18 +20,42 @@ pub const TEXT_BYTES_MAX: usize = 1 << 20;
 ///
 /// Everything that is wrong with the text, in the order of the text.
 pub fn parse(text: &str) -> Result<Graph, Vec<Problem>> {
+    let read = read(text);
+    if read.problems.is_empty() { Ok(read.graph) } else { Err(in_order(read.problems)) }
+}
+
+/// What could be read of a text, right or not.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    /// All that could be read; the whole graph if there are no problems.
+    pub graph: Graph,
+    /// What is wrong with the text, in no order.
+    pub problems: Vec<Problem>,
+    /// The nodes, by index, of which only a part could be read.
+    pub damaged: Vec<usize>,
+    /// A line was lost with the name it may have given to a node.
+    pub lost_a_name: bool,
+}
+
+/// Reads as much of a graph as there is.
+pub(super) fn read(text: &str) -> Reading {
     if text.len() > TEXT_BYTES_MAX {
-        return Err(vec![Problem::new(
+        let problem = Problem::new(
             Position { line: 1, column: 1 },
             format!("the file has {} bytes", text.len()),
             format!("at most {TEXT_BYTES_MAX} bytes"),
             "split the graph",
-        )]);
+        );
+        return Reading { problems: vec![problem], lost_a_name: true, ..Reading::default() };
     }
     let (tokens, problems) = tokens(text);
-    let mut parser = Parser { tokens, next: 0, problems, graph: Graph::default(), said: Vec::new() };
+    // A character that is no token is stepped over, and nobody knows what it was part of.
+    let lost_a_name = !problems.is_empty();
+    let graph = Graph::default();
+    let mut parser = Parser { tokens, next: 0, problems, graph, said: Vec::new(), damaged: Vec::new(), lost_a_name };
     parser.file();
-    if parser.problems.is_empty() { Ok(parser.graph) } else { Err(in_order(parser.problems)) }
+    let Parser { graph, problems, damaged, lost_a_name, .. } = parser;
+    Reading { graph, problems, damaged, lost_a_name }
 }
 
 /// A line or an option could not be read; the problem is already said.
@@ -45,6 +69,9 @@ struct Parser<'a> {
     graph: Graph,
     /// The choices that were already said.
     said: Vec<&'static str>,
+    /// See [`Reading`].
+    damaged: Vec<usize>,
+    lost_a_name: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -62,7 +89,10 @@ impl<'a> Parser<'a> {
     fn line(&mut self) -> Read<()> {
         let first = match self.peek() {
             Kind::Word(word) => *word,
-            _ => return Err(self.unexpected("a name, `place`, `demux`, `data` or `device`", "begin the line with one")),
+            _ => {
+                self.lost_a_name = true;
+                return Err(self.unexpected("a name, `place`, `demux`, `data` or `device`", "begin the line with one"));
+            }
         };
         let names_node = *self.peek_after(1) == Kind::Equals;
         match first {
@@ -74,16 +104,36 @@ impl<'a> Parser<'a> {
 
     /// `name = protocol over lower, lower { … }`, where all but the protocol may be missing.
     fn node_line(&mut self) -> Read<()> {
+        let problems = self.problems.len();
+        let (name, protocol) = self.node_names().inspect_err(|_| self.lost_a_name = true)?;
+        let mut node = Node { name, protocol, lowers: Vec::new(), options: Vec::new() };
+        let read = self.node_rest(&mut node);
+        if self.graph.nodes.len() >= NODES_MAX {
+            self.say_limit(node.name.position, "nodes", NODES_MAX);
+            return Err(Unreadable);
+        }
+        if self.problems.len() > problems {
+            self.damaged.push(self.graph.nodes.len());
+        }
+        self.graph.nodes.push(node);
+        read
+    }
+
+    fn node_names(&mut self) -> Read<(Located<Name>, Located<Name>)> {
         let first = self.name("a node or protocol")?;
         let (name, protocol) =
             if self.take(&Kind::Equals) { (first, self.name("a protocol")?) } else { (first.clone(), first) };
         if super::is_reserved(&name.value) {
             self.problems.push(reserved(&name));
         }
-        let mut node = Node { name, protocol, lowers: Vec::new(), options: Vec::new() };
+        Ok((name, protocol))
+    }
+
+    /// What follows a node's names: its lowers and options, as many as can be read.
+    fn node_rest(&mut self, node: &mut Node) -> Read<()> {
         if *self.peek() == Kind::Word("over") {
             self.next += 1;
-            node.lowers = self.lowers()?;
+            self.lowers(&mut node.lowers)?;
         } else if let Kind::Word(word) = *self.peek() {
             let mend = match nearest(word, ["over"]) {
                 Some(_) => "write `over`".to_owned(),
@@ -94,16 +144,10 @@ impl<'a> Parser<'a> {
         if *self.peek() == Kind::Open {
             node.options = self.options();
         }
-        if self.graph.nodes.len() >= NODES_MAX {
-            self.say_limit(node.name.position, "nodes", NODES_MAX);
-            return Err(Unreadable);
-        }
-        self.graph.nodes.push(node);
         Ok(())
     }
 
-    fn lowers(&mut self) -> Read<Vec<Located<Lower>>> {
-        let mut lowers = Vec::new();
+    fn lowers(&mut self, lowers: &mut Vec<Located<Lower>>) -> Read<()> {
         loop {
             let name = self.name("a lower node or a device")?;
             let lower = match DeviceName::from_word(&name.value) {
@@ -121,7 +165,7 @@ impl<'a> Parser<'a> {
             if let Kind::Word(_) = self.peek() {
                 return Err(self.unexpected("`,`, `{` or the end of the line", "write `,` between lowers"));
             }
-            return Ok(lowers);
+            return Ok(());
         }
     }
 

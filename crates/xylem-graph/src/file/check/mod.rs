@@ -14,6 +14,7 @@ use std::collections::HashMap;
 
 use super::description::{Description, Descriptions};
 use super::graph::{Graph, LOWERS_MAX, Lower, NODES_MAX, Node, OPTIONS_MAX};
+use super::parse::Reading;
 use super::problem::{Position, Problem, in_order};
 
 /// Everything that is wrong with the graph, in the order of its file; empty when it can be built.
@@ -35,6 +36,23 @@ pub fn check(graph: &Graph, descriptions: &dyn Descriptions) -> Vec<Problem> {
         }
     }
     in_order(problems)
+}
+
+/// What can be said of a graph of which only a part could be read: what is wrong whatever the rest may be.
+pub(super) fn check_partly(reading: &Reading, descriptions: &dyn Descriptions) -> Vec<Problem> {
+    let site = Site::of(&reading.graph, descriptions);
+    let mut problems = Vec::new();
+    names::own_names(&site, &mut problems);
+    if !reading.lost_a_name {
+        names::lowers(&site, &mut problems);
+    }
+    options::said(&site, &mut problems);
+    for (index, node) in reading.graph.nodes.iter().enumerate() {
+        if let Some(description) = site.described[index].filter(|_| !reading.damaged.contains(&index)) {
+            options::missing(node, description, &mut problems);
+        }
+    }
+    problems
 }
 
 /// A parsed graph keeps these limits; one built in code is measured first, because the other checks rely on them.

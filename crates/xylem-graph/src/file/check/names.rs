@@ -18,14 +18,26 @@ pub(super) fn check(site: &Site<'_>, problems: &mut Vec<Problem>) {
             "write `link0 = ethernet over auto`",
         ));
     }
+    own_names(site, problems);
+    lowers(site, problems);
+    cycles(site, problems);
+}
+
+/// Each node's own name and its protocol's.
+pub(super) fn own_names(site: &Site<'_>, problems: &mut Vec<Problem>) {
     for (index, node) in site.graph.nodes.iter().enumerate() {
         own_name(site, index, node, problems);
         protocol(site, node, problems);
+    }
+}
+
+/// The names of lowers.
+pub(super) fn lowers(site: &Site<'_>, problems: &mut Vec<Problem>) {
+    for node in &site.graph.nodes {
         for (branch, lower) in node.lowers.iter().enumerate() {
             known_lower(site, node, branch, lower, problems);
         }
     }
-    cycles(site, problems);
 }
 
 fn own_name(site: &Site<'_>, index: usize, node: &Node, problems: &mut Vec<Problem>) {

@@ -10,6 +10,14 @@ use crate::file::token::shortened;
 use crate::file::value::Value;
 
 pub(super) fn check(site: &Site<'_>, problems: &mut Vec<Problem>) {
+    said(site, problems);
+    for (node, description) in site.described_nodes() {
+        missing(node, description, problems);
+    }
+}
+
+/// What the options that are there say.
+pub(super) fn said(site: &Site<'_>, problems: &mut Vec<Problem>) {
     for (node, description) in site.described_nodes() {
         for (index, setting) in node.options.iter().enumerate() {
             if node.options[..index].iter().any(|before| before.name == setting.name) {
@@ -17,7 +25,6 @@ pub(super) fn check(site: &Site<'_>, problems: &mut Vec<Problem>) {
             }
             problems.extend(misfit(description, setting));
         }
-        missing(node, description, problems);
     }
 }
 
@@ -69,7 +76,7 @@ fn mend(misfit: Misfit, kind: &OptionKind, value: &Value) -> String {
     }
 }
 
-fn missing(node: &Node, description: &Description, problems: &mut Vec<Problem>) {
+pub(super) fn missing(node: &Node, description: &Description, problems: &mut Vec<Problem>) {
     for option in description.options {
         if matches!(option.presence, Presence::Required) && node.option(option.name).is_none() {
             problems.push(Problem::new(

@@ -8,15 +8,21 @@ mod misfits;
 mod mistakes;
 mod rubbish;
 mod strategies;
+mod together;
 
 use super::*;
 
-/// What is wrong with a text, one line each: of the text itself, else of its graph.
+/// What is wrong with a text, one line each: of the text itself, else of its graph. (What is said of both at once is in
+/// `together`.)
 fn problems(text: &str) -> Vec<String> {
-    match load(text, &descriptions::catalogue()) {
-        Ok(_) => Vec::new(),
-        Err(problems) => problems.iter().map(|problem| problem.to_string()).collect(),
+    match parse(text) {
+        Ok(_) => lines(load(text, &descriptions::catalogue())),
+        Err(problems) => lines(Err(problems)),
     }
+}
+
+fn lines(read: Result<Graph, Vec<Problem>>) -> Vec<String> {
+    read.err().unwrap_or_default().iter().map(|problem| problem.to_string()).collect()
 }
 
 /// Asserts that these and no other problems are said about a text.
