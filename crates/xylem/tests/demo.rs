@@ -53,6 +53,11 @@ fn it_runs_compares_every_byte_and_says_what_ran() {
                 || measured.iter().any(|line| line.as_str().is_some_and(|it| it.starts_with("cause: ")))
         );
     }
+    if Command::new("curl").arg("--version").output().is_ok() {
+        let rows = result["rows"].as_array().expect("a list");
+        let by_curl = |row: &serde_json::Value| row["what"].as_str().is_some_and(|what| what.ends_with("by curl"));
+        assert!(rows.iter().any(by_curl), "curl is here and was not asked: {result}");
+    }
     let steps = result["walk"]["steps"].as_array().expect("a list");
     assert!(steps.len() >= 10 && steps.iter().all(|step| step["nanoseconds"].as_u64().is_some_and(|time| time > 0)));
 }

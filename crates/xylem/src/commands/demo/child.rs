@@ -9,6 +9,9 @@ use std::time::Duration;
 /// How often the end of a program is looked for. The times in the tables are the program's own.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
+/// As much of what a program says is kept.
+const SAID_BYTES_MAX: u64 = 64 << 10;
+
 /// What a program left behind: how it ended, and what it said on its standard error.
 pub struct Ended {
     /// How it ended.
@@ -25,6 +28,7 @@ pub fn run(mut command: Command, interruption: &Interruption) -> io::Result<Ende
     command.stdin(Stdio::null()).stderr(Stdio::piped());
     xylem_host::child::die_with_parent(&mut command);
     let mut child = Guard(command.spawn()?);
+    let listener = child.0.stderr.take().map(|stderr| std::thread::spawn(move || listen(stderr)));
     let status = loop {
         if let Some(status) = child.0.try_wait()? {
             break status;
@@ -34,11 +38,16 @@ pub fn run(mut command: Command, interruption: &Interruption) -> io::Result<Ende
         }
         std::thread::sleep(LOOK_EVERY);
     };
-    let mut said = String::new();
-    if let Some(mut stderr) = child.0.stderr.take() {
-        stderr.read_to_string(&mut said)?;
-    }
-    Ok(Ended { status, said })
+    let said = listener.map(|listener| listener.join().expect("listening does not panic")).transpose()?;
+    Ok(Ended { status, said: said.unwrap_or_default() })
+}
+
+/// Reads to the end, so that a program that says much is not stopped by a full pipe, and keeps the beginning.
+fn listen(mut stderr: impl Read) -> io::Result<String> {
+    let mut said = Vec::new();
+    stderr.by_ref().take(SAID_BYTES_MAX).read_to_end(&mut said)?;
+    io::copy(&mut stderr, &mut io::sink())?;
+    Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
 /// Ends the child when the caller gives up.
@@ -66,6 +75,11 @@ mod tests {
         command.args(["-c", "echo said >&2; exit 3"]);
         let ended = run(command, &interruption).expect("there is a shell");
         assert_eq!((ended.status.code(), ended.said.as_str()), (Some(3), "said\n"));
+
+        let mut command = Command::new("sh");
+        command.args(["-c", "head -c 1000000 /dev/zero >&2"]);
+        let ended = run(command, &interruption).expect("there is a shell");
+        assert_eq!((ended.status.code(), ended.said.len() as u64), (Some(0), SAID_BYTES_MAX), "it was not stopped");
 
         let mut command = Command::new("sleep");
         command.arg("60");
