@@ -5,9 +5,12 @@ use std::{fmt, fs, io};
 use xylem_graph::file::{self, Graph};
 
 /// Every graph that comes with Xylem: its name and its text.
-const TEXTS: [(&str, &str); 3] = [
+const TEXTS: [(&str, &str); 6] = [
+    ("calls", include_str!("../../../graphs/calls.graph")),
     ("host", include_str!("../../../graphs/host.graph")),
+    ("records", include_str!("../../../graphs/records.graph")),
     ("router", include_str!("../../../graphs/router.graph")),
+    ("sized-calls", include_str!("../../../graphs/sized-calls.graph")),
     ("toy", include_str!("../../../graphs/toy.graph")),
 ];
 

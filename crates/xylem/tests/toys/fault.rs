@@ -1,7 +1,12 @@
 //! Faults that are planted to show that a law's test would notice: a virtual protocol that, once in its path's life, does
 //! something that no session may do.
 
+use std::sync::Arc;
 use xylem_core::{Demux, Facts, Message, OpenError, Opening, Outbox, Protocol, Session, Verdict, View};
+use xylem_graph::build::Entry;
+use xylem_graph::file::{
+    DefaultValue, Description, Kind, OptionDescription, OptionKind, Presence, Provides, Role, Slot,
+};
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +30,41 @@ pub enum Fault {
     /// A handle on a message's buffers is never let go.
     Leak,
 }
+
+/// All faults, each at its own number.
+const ALL: [Fault; 9] = [
+    Fault::None,
+    Fault::LoseUp,
+    Fault::RepeatUp,
+    Fault::SwapUp,
+    Fault::SpoilUp,
+    Fault::LoseDown,
+    Fault::ForgetCredit,
+    Fault::ForgetClose,
+    Fault::Leak,
+];
+
+/// How a test's catalogue knows the protocol: it stands over a stream or over messages and offers the same.
+pub const ENTRY: Entry = Entry {
+    description: Description {
+        name: "faulty",
+        summary: "does, once in a path's life, what no session may do",
+        role: Role::Endpoint,
+        over: &[Slot::one("lower", &[Kind::STREAM, Kind::MESSAGES])],
+        provides: Provides::AsBelow,
+        options: &[OptionDescription {
+            name: "fault",
+            kind: OptionKind::Integer { min: 0, max: ALL.len() as i64 - 1 },
+            presence: Presence::Default(DefaultValue::Integer(0)),
+            summary: "which",
+        }],
+        ..Description::PLAIN
+    },
+    make: |making| {
+        let fault = ALL[making.settings.integer("fault").unwrap_or(0) as usize];
+        Ok(Some(Arc::new(Faulty(fault))))
+    },
+};
 
 /// A protocol whose sessions do this.
 pub struct Faulty(pub Fault);
