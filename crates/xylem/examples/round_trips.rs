@@ -1,10 +1,10 @@
 //! How long a round trip takes: this stack on a TAP against the kernel's sockets on a veth pair, in one run. It says
-//! something only on an idle machine: `cargo run --release -p xylem-host --example round_trips`, as root.
+//! something only on an idle machine: `cargo run --release -p xylem --example round_trips`, as root.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
+#[path = "../tests/host/mod.rs"]
+mod host;
 
-use common::{LEFT, RIGHT, host, right};
+use host::{LEFT, RIGHT, host, right};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::process::Command;

@@ -1,7 +1,6 @@
 //! What the tests of stacks share: a catalogue, graphs of two hosts, stacks over a wire, bytes that cannot be mistaken.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-pub mod catalogue;
 pub mod content;
 
 use std::net::SocketAddr;
@@ -15,17 +14,12 @@ use xylem_host::stack::{Builder, Stack};
 pub const LEFT: &str = "10.0.0.1";
 pub const RIGHT: &str = "10.0.0.2";
 
-/// A graph of one host; `tcp` are options of TCP.
+/// The graph of one host, as it comes with the program, but for a gateway: with its address and more options of TCP.
 pub fn graph(address: &str, tcp: &str) -> String {
-    format!(
-        "link0 = ethernet over auto\n\
-         arp over link0 {{ address = \"{address}\" }}\n\
-         ip = ipv4 over link0, arp {{ address = \"{address}/24\" }}\n\
-         icmp over ip\n\
-         udp over ip\n\
-         tcp over ip {{ {tcp} }}\n\
-         sockets over tcp, udp\n"
-    )
+    let text = xylem::graphs::text("host").expect("it comes with the program");
+    let more = if tcp.is_empty() { String::new() } else { format!(", {tcp}") };
+    let text = text.replace(", gateway = \"10.0.0.1\"", "").replace("10.0.0.2/24", &format!("{address}/24"));
+    text.replace("congestion = reno", &format!("congestion = reno{more}"))
 }
 
 /// A stack of one host, to be given a shell.
@@ -37,7 +31,12 @@ pub fn host(address: &str, device: impl Device + 'static) -> Builder {
 pub fn host_with(address: &str, tcp: &str, device: impl Device + 'static) -> Builder {
     let limits = Limits { paths: 4096, enables: 256, small_buffers: 16_384, large_buffers: 512 };
     let seed = u64::from(address.bytes().last().expect("an address is not empty"));
-    Stack::builder().graph(graph(address, tcp)).catalogue(catalogue::all()).device(device).limits(limits).seed(seed)
+    Stack::builder()
+        .graph(graph(address, tcp))
+        .catalogue(xylem::catalogue::builtin())
+        .device(device)
+        .limits(limits)
+        .seed(seed)
 }
 
 /// Two hosts on a wire.

@@ -1,8 +1,8 @@
 //! The asynchronous face under tokio.
 
-mod common;
+mod host;
 
-use common::{pair, right, within};
+use host::{pair, right, within};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use xylem_host::net::{TcpListener, TcpStream, UdpSocket};

@@ -2,9 +2,9 @@
 //! by the allocator of this program, which therefore has one test only.
 #![allow(unsafe_code, reason = "a counting allocator is an unsafe trait around the system's")]
 
-mod common;
+mod host;
 
-use common::{pair_with, right};
+use host::{pair_with, right};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,8 @@
 //! UDP sockets between two stacks on an in-process wire.
 
-mod common;
+mod host;
 
-use common::{LEFT, pair, right, within};
+use host::{LEFT, pair, right, within};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::thread;

@@ -1,9 +1,9 @@
 //! TCP sockets between two stacks on an in-process wire, in every shell.
 
-mod common;
+mod host;
 
-use common::content::{receive, send};
-use common::{pair, pair_with, right, within};
+use host::content::{receive, send};
+use host::{pair, pair_with, right, within};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! A stack on a TAP against the kernel's own sockets, in a network namespace that goes with the test.
 
-mod common;
+mod host;
 
-use common::content::{receive, send};
-use common::{RIGHT, host, right, within};
+use host::content::{receive, send};
+use host::{RIGHT, host, right, within};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::sync::mpsc;
