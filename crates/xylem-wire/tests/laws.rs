@@ -309,3 +309,75 @@ fn building_into_too_few_bytes_is_our_bug() {
 fn a_value_too_wide_for_its_field_is_our_bug() {
     Toy { small: 8, crossing: 0, port: Port(0) }.build(&mut [0; 5]);
 }
+
+/// Headers written by hand with a fault each, to show that the law's checks notice.
+mod planted {
+    use super::*;
+    use std::panic::catch_unwind;
+
+    /// A header that is like `H` but for its faults.
+    macro_rules! faulty {
+        ($name:ident like $real:ty, parse = $parse:expr, build = $build:expr) => {
+            #[derive(Clone, Debug, PartialEq)]
+            struct $name($real);
+
+            impl Header for $name {
+                const NAME: &'static str = stringify!($name);
+                const LEN: usize = <$real as Header>::LEN;
+                const FIELDS: &'static [Field] = <$real as Header>::FIELDS;
+                fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+                    let parse: fn(&[u8]) -> Result<$real, Malformed> = $parse;
+                    parse(bytes).map($name)
+                }
+                fn build(&self, bytes: &mut [u8]) {
+                    let build: fn(&$real, &mut [u8]) = $build;
+                    build(&self.0, bytes);
+                }
+                fn header_length(&self) -> usize {
+                    self.0.header_length()
+                }
+                fn generate(next: &mut dyn FnMut() -> u64) -> Self {
+                    $name(<$real as Header>::generate(next))
+                }
+            }
+        };
+    }
+
+    faulty!(Honest like UdpHeader, parse = UdpHeader::parse, build = UdpHeader::build);
+    faulty!(ForgetsTheChecksum like UdpHeader, parse = UdpHeader::parse, build = |header, bytes| {
+        UdpHeader { checksum: 0, ..*header }.build(bytes);
+    });
+    faulty!(SwapsThePorts like UdpHeader, parse = |bytes| {
+        let header = UdpHeader::parse(bytes)?;
+        Ok(UdpHeader { source: header.destination, destination: header.source, ..header })
+    }, build = UdpHeader::build);
+    faulty!(ReadsPastTheEnd like UdpHeader, parse = |bytes| {
+        let mut padded = bytes.to_vec();
+        padded.resize(bytes.len().max(UdpHeader::LEN), 0);
+        UdpHeader::parse(&padded)
+    }, build = UdpHeader::build);
+    faulty!(TakesAnyVersion like Ipv4Header, parse = |bytes| {
+        let mut mended = bytes.to_vec();
+        if let Some(first) = mended.first_mut() {
+            *first = 0x40 | *first & 0x0f;
+        }
+        Ipv4Header::parse(&mended)
+    }, build = Ipv4Header::build);
+
+    fn notices(check: fn(u64)) -> bool {
+        (0..20).any(|seed| catch_unwind(|| check(seed)).is_err())
+    }
+
+    #[test]
+    fn a_faulty_header_is_noticed_and_an_honest_one_is_not() {
+        assert!(!notices(built_headers_parse_to_themselves::<Honest>));
+        assert!(!notices(a_header_cut_anywhere_is_refused::<Honest>));
+        assert!(notices(built_headers_parse_to_themselves::<ForgetsTheChecksum>));
+        assert!(notices(built_headers_parse_to_themselves::<SwapsThePorts>));
+        assert!(notices(a_header_cut_anywhere_is_refused::<ReadsPastTheEnd>));
+        assert!(notices(a_changed_constant_is_refused::<TakesAnyVersion>));
+        let accepted =
+            |seed| what_is_accepted_says_the_same_when_built_again::<ForgetsTheChecksum>(&nearly::<UdpHeader>(seed));
+        assert!(notices(accepted));
+    }
+}

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use xylem_core::{HEADROOM, Instant, Message, Pool, Random, Record};
 use xylem_graph::file::load;
 use xylem_graph::instance::{DeviceFacts, Instance, Limits, Shepherd, World};
+use xylem_protocols::toy;
 use xylem_wire::*;
 
 /// A fuzz target: its name, which is also its corpus's folder, and what to do with the bytes.
@@ -27,6 +28,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "udp", run: header::<UdpHeader> },
     Target { name: "tcp", run: tcp },
     Target { name: "vnet", run: header::<VnetHeader> },
+    Target { name: "toys", run: toys },
     Target { name: "cidr", run: cidr },
     Target { name: "graph", run: graph },
     Target { name: "link", run: link },
@@ -45,6 +47,14 @@ fn header<H: Header>(bytes: &[u8]) {
         assert_eq!(H::parse(&built).as_ref(), Ok(&header), "built again it means something else");
         assert!(header.header_length() >= H::LEN && header.header_length() <= bytes.len());
     }
+}
+
+fn toys(bytes: &[u8]) {
+    header::<toy::network::NetworkHeader>(bytes);
+    header::<toy::fragment::FragmentHeader>(bytes);
+    header::<toy::call::CallHeader>(bytes);
+    header::<toy::stream::StreamHeader>(bytes);
+    header::<toy::record::RecordHeader>(bytes);
 }
 
 fn icmp(bytes: &[u8]) {
@@ -203,6 +213,13 @@ fn sample(target: &str, random: &mut Random) -> Vec<u8> {
         "udp" => built::<UdpHeader>(random),
         "tcp" => built::<TcpHeader>(random),
         "vnet" => built::<VnetHeader>(random),
+        "toys" => match random.below(5) {
+            0 => built::<toy::network::NetworkHeader>(random),
+            1 => built::<toy::fragment::FragmentHeader>(random),
+            2 => built::<toy::call::CallHeader>(random),
+            3 => built::<toy::stream::StreamHeader>(random),
+            _ => built::<toy::record::RecordHeader>(random),
+        },
         "cidr" => format!("10.{}.0.0/{}", random.below(256), random.below(33)).into_bytes(),
         "graph" => include_bytes!("../../../graphs/host.graph").to_vec(),
         "link" => format!("loss={}% delay={}ms", random.below(100), random.below(1000)).into_bytes(),
