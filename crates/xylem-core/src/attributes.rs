@@ -1,6 +1,7 @@
 //! The attribute block: what travels with a message's bytes from session to session. It is small and copied freely.
 
 use crate::time::Instant;
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr};
 use xylem_wire::Port;
 
@@ -34,12 +35,25 @@ impl Checksum {
 }
 
 /// An address and a port: one end of a conversation, as sockets name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Endpoint {
     /// The host.
     pub address: IpAddr,
     /// The port; zero where there is none.
     pub port: Port,
+}
+
+/// Every frame's demultiplexing hashes two of these, so they are handed over in as few and as large pieces as there are.
+impl Hash for Endpoint {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.address {
+            IpAddr::V4(address) => state.write_u64(u64::from(address.to_bits()) << 16 | u64::from(self.port.0)),
+            IpAddr::V6(address) => {
+                state.write_u128(address.to_bits());
+                state.write_u64(u64::from(self.port.0));
+            }
+        }
+    }
 }
 
 impl Default for Endpoint {

@@ -3,9 +3,10 @@
 
 use crate::opening::Binding;
 use crate::random::Random;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use siphasher::sip::SipHasher13;
 use smallvec::SmallVec;
-use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -29,7 +30,10 @@ impl BuildHasher for Keyed {
     }
 }
 
-type Shard<K, V> = RwLock<HashMap<K, SmallVec<[V; 1]>, Keyed>>;
+/// A key and what is bound to it. One hash names the shard and the place in it.
+type Bound<K, V> = (K, SmallVec<[V; 1]>);
+
+type Shard<K, V> = RwLock<HashTable<Bound<K, V>>>;
 
 /// See the module's text. Cloning gives another handle on the same map.
 #[derive(Debug)]
@@ -66,13 +70,15 @@ struct Held<K: Hash + Eq + Copy, V: PartialEq + Copy> {
 
 impl<K: Hash + Eq + Copy, V: PartialEq + Copy> Drop for Held<K, V> {
     fn drop(&mut self) {
-        let mut shard = self.map.shard(&self.key).write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(values) = shard.get_mut(&self.key) {
+        let (hash, shard) = self.map.place(&self.key);
+        let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(mut entry) = shard.find_entry(hash, |(key, _)| *key == self.key) {
+            let values = &mut entry.get_mut().1;
             if let Some(at) = values.iter().position(|value| *value == self.value) {
                 values.remove(at);
             }
             if values.is_empty() {
-                shard.remove(&self.key);
+                entry.remove();
             }
         }
     }
@@ -81,9 +87,8 @@ impl<K: Hash + Eq + Copy, V: PartialEq + Copy> Drop for Held<K, V> {
 impl<K: Hash + Eq + Copy + Send + Sync + 'static, V: PartialEq + Copy + Send + Sync + 'static> Map<K, V> {
     /// An empty map of at most about `limit` keys (a sixteenth of it in each shard, rounded up).
     pub fn new(limit: usize, random: &mut Random) -> Map<K, V> {
-        let hash = Keyed::new(random);
-        let shards = std::array::from_fn(|_| RwLock::new(HashMap::with_hasher(Keyed::new(random))));
-        Map(Arc::new(Shards { hash, limit: limit.div_ceil(SHARDS), shards }))
+        let shards = std::array::from_fn(|_| RwLock::new(HashTable::new()));
+        Map(Arc::new(Shards { hash: Keyed::new(random), limit: limit.div_ceil(SHARDS), shards }))
     }
 
     /// Binds `key` to `value`, alone.
@@ -97,14 +102,15 @@ impl<K: Hash + Eq + Copy + Send + Sync + 'static, V: PartialEq + Copy + Send + S
     }
 
     fn insert(&self, key: K, value: V, beside: bool) -> Result<Binding, BindError> {
-        let mut shard = self.shard(&key).write().unwrap_or_else(PoisonError::into_inner);
+        let (hash, shard) = self.place(&key);
+        let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
         let full = shard.len() >= self.0.limit;
-        match shard.get_mut(&key) {
-            Some(_) if !beside => return Err(BindError::InUse),
-            Some(values) => values.push(value),
-            None if full => return Err(BindError::Full),
-            None => {
-                shard.insert(key, SmallVec::from_buf([value]));
+        match shard.entry(hash, |(known, _)| *known == key, |(key, _)| self.0.hash.hash_one(key)) {
+            Entry::Occupied(_) if !beside => return Err(BindError::InUse),
+            Entry::Occupied(mut entry) => entry.get_mut().1.push(value),
+            Entry::Vacant(_) if full => return Err(BindError::Full),
+            Entry::Vacant(entry) => {
+                entry.insert((key, SmallVec::from_buf([value])));
             }
         }
         Ok(Box::new(Held { map: self.clone(), key, value }))
@@ -114,14 +120,17 @@ impl<K: Hash + Eq + Copy + Send + Sync + 'static, V: PartialEq + Copy + Send + S
 impl<K: Hash + Eq + Copy, V: PartialEq + Copy> Map<K, V> {
     /// The (first) value under `key`.
     pub fn find(&self, key: &K) -> Option<V> {
-        let shard = self.shard(key).read().unwrap_or_else(PoisonError::into_inner);
-        shard.get(key).map(|values| values[0])
+        let (hash, shard) = self.place(key);
+        let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
+        shard.find(hash, |(known, _)| known == key).map(|(_, values)| values[0])
     }
 
     /// All values under `key`, in the order they were bound.
     pub fn find_all(&self, key: &K) -> SmallVec<[V; 4]> {
-        let shard = self.shard(key).read().unwrap_or_else(PoisonError::into_inner);
-        shard.get(key).map(|values| values.iter().copied().collect()).unwrap_or_default()
+        let (hash, shard) = self.place(key);
+        let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
+        let found = shard.find(hash, |(known, _)| known == key);
+        found.map(|(_, values)| values.iter().copied().collect()).unwrap_or_default()
     }
 
     /// How many keys are bound.
@@ -134,8 +143,10 @@ impl<K: Hash + Eq + Copy, V: PartialEq + Copy> Map<K, V> {
         self.len() == 0
     }
 
-    fn shard(&self, key: &K) -> &Shard<K, V> {
-        &self.0.shards[self.0.hash.hash_one(key) as usize % SHARDS]
+    /// A key's hash and its shard. The table within the shard uses the lowest and the highest bits, so these are others.
+    fn place(&self, key: &K) -> (u64, &Shard<K, V>) {
+        let hash = self.0.hash.hash_one(key);
+        (hash, &self.0.shards[(hash >> 32) as usize % SHARDS])
     }
 }
 

@@ -239,6 +239,11 @@ impl Outbox {
         self.advice.drain(..).flatten()
     }
 
+    /// Whether anything was told downward.
+    pub fn has_advice(&self) -> bool {
+        !self.advice.is_empty()
+    }
+
     /// All replies so far, in order.
     pub fn drain_replies(&mut self) -> impl Iterator<Item = Reply> + '_ {
         self.replies.drain(..)

@@ -95,7 +95,7 @@ pub(crate) fn turn_once(core: &Core) {
 /// Turns until the instance wants none at once; bounded, for a flood of frames must not keep an application's thread.
 fn turns(core: &Core, shepherd: &mut Shepherd) {
     for _ in 0..TURNS_MAX {
-        if core.instance.turn(core, shepherd) != Wake::Now {
+        if !core.instance.turn_awake(core, shepherd) {
             return;
         }
     }

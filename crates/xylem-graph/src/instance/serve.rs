@@ -50,21 +50,36 @@ impl Waiters {
 impl Instance {
     /// Does `work` for a path, or leaves it to whoever holds the path.
     pub(super) fn serve<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, id: PathId, work: Work) {
-        let Some(cell) = self.paths.find(id.index, id.generation) else {
-            if matches!(work, Work::Arrive(_) | Work::Push(_)) {
-                self.dropped(&linker::NO_PATH);
-            }
-            return;
-        };
+        match self.paths.find(id.index, id.generation) {
+            Some(cell) => self.serve_cell(world, shepherd, &cell, work),
+            None if matches!(work, Work::Arrive(_) | Work::Push(_)) => self.dropped(&linker::NO_PATH),
+            None => {}
+        }
+    }
+
+    /// Pops one message into a path that has been found, or leaves it to whoever holds the path.
+    pub(super) fn arrive_alone<W: World + ?Sized>(
+        &self,
+        world: &W,
+        shepherd: &mut Shepherd,
+        ticket: Ticket,
+        message: Message,
+    ) {
+        self.serve_cell(world, shepherd, &ticket.cell, Work::Arrive(message));
+    }
+
+    fn serve_cell<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Arc<Cell>, work: Work) {
         if let Some(mut guard) = cell.inbox_is_empty().then(|| cell.try_lock()).flatten() {
-            if let Some(tenant) = guard.as_mut() {
-                self.step(world, shepherd, &cell, tenant, work);
+            match guard.as_mut() {
+                Some(tenant) => self.step(world, shepherd, cell, tenant, work),
+                None if matches!(work, Work::Arrive(_) | Work::Push(_)) => self.dropped(&linker::NO_PATH),
+                None => {}
             }
             drop(guard);
         } else if !cell.put(work) {
             self.dropped(&linker::INBOX_FULL);
         }
-        self.empty_inbox(world, shepherd, &cell);
+        self.empty_inbox(world, shepherd, cell);
     }
 
     /// Pops a batch into a path, or leaves it to whoever holds the path.
@@ -181,7 +196,7 @@ impl Instance {
     /// Carries on what is in the outbox until nothing is, and sees to the path's deadline.
     fn settle<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Cell, tenant: &mut Tenant) {
         let mut round = 0;
-        loop {
+        let deadline = loop {
             while !shepherd.out.is_untouched() {
                 self.carry(world, shepherd, cell, tenant);
             }
@@ -196,14 +211,16 @@ impl Instance {
                 self.act(&mut shepherd.out, tenant, work);
                 continue;
             }
-            let due = tenant.path.deadline().is_some_and(|deadline| deadline <= shepherd.out.now);
-            if !due || round == AT_ONCE_MAX {
-                break;
+            let deadline = tenant.path.deadline();
+            if deadline.is_none_or(|deadline| deadline > shepherd.out.now) || round == AT_ONCE_MAX {
+                break deadline;
             }
             tenant.path.timeout(&mut shepherd.out);
             round += 1;
+        };
+        if let Some(deadline) = deadline {
+            self.arm_path(world, cell.id, tenant, deadline);
         }
-        self.arm_path(world, cell.id, tenant);
         if let Top::Anchor(anchor) = &tenant.top {
             let room = tenant.path.room();
             if room != tenant.room {
@@ -228,9 +245,12 @@ impl Instance {
                 End::Trunk(trunk) => shepherd.pending.push_back((trunk, Work::Push(message))),
             }
         }
-        let advice: SmallVec<[Control; 4]> = shepherd.out.drain_advice().collect();
-        for control in advice {
-            self.ask(world, shepherd, cell, tenant, control);
+        // Few steps leave any, so the place to collect them is not made for nothing.
+        if shepherd.out.has_advice() {
+            let advice: SmallVec<[Control; 4]> = shepherd.out.drain_advice().collect();
+            for control in advice {
+                self.ask(world, shepherd, cell, tenant, control);
+            }
         }
         assert!(shepherd.out.drain_replies().next().is_none(), "a session replied: only protocols do");
     }
@@ -337,8 +357,7 @@ impl Instance {
     }
 
     /// Puts a path's next deadline on the wheel, unless an earlier one stands there already.
-    fn arm_path<W: World + ?Sized>(&self, world: &W, id: PathId, tenant: &mut Tenant) {
-        let Some(deadline) = tenant.path.deadline() else { return };
+    fn arm_path<W: World + ?Sized>(&self, world: &W, id: PathId, tenant: &mut Tenant, deadline: Instant) {
         if tenant.armed.last().is_some_and(|armed| *armed <= deadline) {
             return;
         }

@@ -20,11 +20,16 @@ pub enum Wake {
 impl Instance {
     /// Receives a batch, brings each frame to its path, expires what is due, and says when to come again.
     pub fn turn<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd) -> Wake {
+        if self.turn_awake(world, shepherd) { Wake::Now } else { self.wake() }
+    }
+
+    /// A turn by somebody who does not sleep behind it: only says whether there was more than one turn does.
+    pub fn turn_awake<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd) -> bool {
         shepherd.at(world.now());
         let received = self.receive(world, shepherd);
         let expired = self.expire(world, shepherd);
         self.start(world, shepherd);
-        if received == Batch::LIMIT || expired == EXPIRE_LIMIT { Wake::Now } else { self.wake() }
+        received == Batch::LIMIT || expired == EXPIRE_LIMIT
     }
 
     /// When the next turn is wanted; remembered, so that an earlier deadline nudges the sleeper.
@@ -51,11 +56,15 @@ impl Instance {
             if let Some(current) = path.take_if(|current| found.as_ref().is_none_or(|found| found.id != current.id)) {
                 self.arrive(world, shepherd, current, &mut batch);
             }
-            if let Some(ticket) = found {
-                frame.attributes.branch = ticket.leaf;
-                batch.add(frame);
-                path = Some(ticket);
+            let Some(ticket) = found else { continue };
+            frame.attributes.branch = ticket.leaf;
+            if count == 1 {
+                // What comes alone has no neighbours to go up with.
+                self.arrive_alone(world, shepherd, ticket, frame);
+                break;
             }
+            batch.add(frame);
+            path = Some(ticket);
         }
         if let Some(current) = path {
             self.arrive(world, shepherd, current, &mut batch);
@@ -84,7 +93,7 @@ impl Instance {
 
     /// Gives every protocol its first look at the time.
     fn start<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd) {
-        if self.counters.started.swap(true, Ordering::AcqRel) {
+        if self.counters.started.load(Ordering::Acquire) || self.counters.started.swap(true, Ordering::AcqRel) {
             return;
         }
         for node in 0..self.nodes.len() as u8 {

@@ -8,7 +8,6 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use xylem_graph::instance::Wake;
 
 /// The thread, if the shell has one.
 pub(crate) struct ShellThread {
@@ -57,7 +56,7 @@ fn run(core: &Core) {
     let mut shepherd = core.seat.take_for_good();
     let mut idle = Idle::new(core);
     while !core.is_stopped() {
-        if core.instance.turn(core, &mut shepherd) != Wake::Now && !idle.may_look_again(core) {
+        if !core.instance.turn_awake(core, &mut shepherd) && !idle.may_look_again(core) {
             sleep(core, None, || false);
             idle = Idle::new(core);
         }
@@ -68,7 +67,7 @@ fn run(core: &Core) {
 fn spin(core: &Core) {
     let mut shepherd = core.seat.take_for_good();
     while !core.is_stopped() {
-        if core.instance.turn(core, &mut shepherd) != Wake::Now {
+        if !core.instance.turn_awake(core, &mut shepherd) {
             std::hint::spin_loop();
         }
     }

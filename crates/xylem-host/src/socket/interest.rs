@@ -34,7 +34,9 @@ impl Interest {
 
     /// Moves all wakers to those to be called.
     pub fn call(&mut self, calls: &mut Calls) {
-        calls.wakers.extend(self.0.drain(..));
+        if !self.0.is_empty() {
+            calls.wakers.extend(self.0.drain(..));
+        }
         calls.changed = true;
     }
 }

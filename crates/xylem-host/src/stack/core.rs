@@ -7,9 +7,9 @@ use crate::device::{Alarm, Device};
 use crate::shell::{Seat, Shell};
 use crossbeam_queue::ArrayQueue;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
-use xylem_core::{Instant, Message, PathId, time::earlier};
+use xylem_core::{Batch, Instant, Message, PathId, time::earlier};
 use xylem_graph::instance::{Instance, Shepherd, Wake, Work, World};
 
 pub(crate) struct Core {
@@ -25,6 +25,9 @@ pub(crate) struct Core {
     pub stopped: AtomicBool,
     /// Frames received so far: who looks in vain knows it by that.
     pub received: AtomicU64,
+    /// How many frames the next turn may receive: one more look costs a system call, which a frame that comes alone would
+    /// wait for, so turns become longer only while they are full.
+    expected: AtomicUsize,
     /// The nodes where sockets open.
     pub tcp: Option<u8>,
     pub udp: Option<u8>,
@@ -58,6 +61,7 @@ impl Core {
             alarm,
             stopped: AtomicBool::new(false),
             received: AtomicU64::new(0),
+            expected: AtomicUsize::new(1),
             shepherds: ArrayQueue::new(SHEPHERDS_MAX),
         })
     }
@@ -100,10 +104,11 @@ impl World for Core {
     }
 
     fn receive(&self, arrivals: &mut Vec<(u16, Message)>, limit: usize) {
+        let limit = self.expected.load(Ordering::Relaxed).min(limit);
         // The instance asks again at once when it got as many as it wanted, so the first device cannot keep the others
         // waiting for longer than a batch: the share of each is what is left divided by those that follow.
         for (index, device) in self.devices.iter().enumerate() {
-            let share = (limit - arrivals.len()).div_ceil(self.devices.len() - index);
+            let share = limit.saturating_sub(arrivals.len()).div_ceil(self.devices.len() - index);
             for _ in 0..share {
                 let Some(frame) = device.receive(self.instance.pool()) else { break };
                 arrivals.push((index as u16, frame));
@@ -111,6 +116,8 @@ impl World for Core {
         }
         if !arrivals.is_empty() {
             self.received.fetch_add(arrivals.len() as u64, Ordering::Relaxed);
+            let next = if arrivals.len() >= limit { (2 * limit).min(Batch::LIMIT) } else { arrivals.len() };
+            self.expected.store(next.max(self.devices.len()), Ordering::Relaxed);
         }
     }
 
