@@ -1,7 +1,10 @@
-//! The commands, a file each. A new one is a module here and a line in [`Command`].
+//! The commands, a file each. A new one is a module here and a line in [`Command`]. What several of them share stands
+//! beside them: how they are interrupted, and how they tell their progress.
 
 pub mod demo;
 pub mod graph;
+pub mod interruption;
+pub mod progress;
 pub mod serve;
 pub mod sim;
 

@@ -12,6 +12,7 @@ pub mod fuzz;
 pub mod graphs;
 pub mod http;
 pub mod net;
+pub mod place;
 pub mod services;
 
 /// The README's example is compiled with the tests, so that it stays true.

@@ -2,12 +2,14 @@
 //! same link model that stands in front of Xylem's own device. Neither kernel end may leave checksums or cutting to the
 //! cable, so that a loss is the loss of one frame for every contestant.
 
+use crate::place::{self, CLIENT, SERVER};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use xylem_graph::link::{Link, LinkCounters, LinkModel};
 use xylem_host::clock::Clock;
+use xylem_host::namespace::Namespace;
 use xylem_host::pin;
 use xylem_host::poll::{self, Source, Waker};
 use xylem_host::tap::{RECEIVE_BYTES, Tap};
@@ -23,6 +25,21 @@ pub struct Cable {
 }
 
 impl Cable {
+    /// Joins the two namespaces by a cable between two TAPs, one in each.
+    ///
+    /// # Errors
+    /// There are no TAPs for this process; or as [`join`](Cable::join).
+    pub fn between(
+        client: &Namespace,
+        server: &Namespace,
+        model: &LinkModel,
+        seed: u64,
+        cpu: Option<usize>,
+    ) -> io::Result<Cable> {
+        let (one, other) = (place::tap(client, CLIENT, false)?, place::tap(server, SERVER, false)?);
+        Cable::join(one, other, model, seed, cpu)
+    }
+
     /// Joins the two TAPs by a cable of this model in both directions, carried by a thread on `cpu`.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! A program run for the demonstration. It never outlives this process: the kernel ends it if this process dies
 //! however it dies (PR_SET_PDEATHSIG), and an interruption or a panic ends it by its number.
 
-use super::interruption::{Interrupted, Interruption};
+use crate::commands::interruption::{Interrupted, Interruption};
 use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;

@@ -3,7 +3,7 @@
 //! in one place: the client costs as little as it can, since it shares the machine with
 //! what it measures. Every body is compared with what was expected.
 
-use super::interruption::Interruption;
+use crate::commands::interruption::Interruption;
 use crate::net::{Net, Stream, Token};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;

@@ -4,8 +4,8 @@
 
 use super::child::{self, Ended};
 use super::content::Content;
-use super::interruption::Interruption;
 use super::mill::Order;
+use crate::commands::interruption::Interruption;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -2,11 +2,11 @@
 //! processor. What the thread costs is read from the kernel's scheduler, to the nanosecond.
 
 use super::content::Shelf;
-use super::place::{failed, server_at};
 use crate::http::Http;
 use crate::net::Net;
 use crate::net::kernel::Kernel;
 use crate::net::xylem::{Idle, Xylem};
+use crate::place::{failed, server_at};
 use crate::services::{Limits, Server, Stop};
 use std::io;
 use std::ops::Sub;

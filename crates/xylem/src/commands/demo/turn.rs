@@ -3,14 +3,14 @@
 
 use super::cable::Cable;
 use super::content::{Content, Shelf};
-use super::interruption::Interruption;
 use super::mill::Milled;
 use super::parallel::Parallel;
-use super::place::{self, CLIENT, PREFIX_BITS, Processors, SERVER};
 use super::serving::{Serving, Share};
 use super::work::{Client, Home, Tool, Transfer};
 use crate::catalogue;
+use crate::commands::interruption::Interruption;
 use crate::commands::serve::addressed::{self, Addresses};
+use crate::place::{self, CLIENT, PREFIX_BITS, Processors, SERVER};
 use serde_json::{Value as Json, json};
 use std::io;
 use std::sync::Arc;
@@ -171,7 +171,7 @@ impl<'a> Turn<'a> {
                 place::veth(&client, &server)?;
                 None
             }
-            Some(model) => Some(place::cable(&client, &server, model, common.seed, common.processors.server)?),
+            Some(model) => Some(Cable::between(&client, &server, model, common.seed, common.processors.server)?),
         };
         let serving = Serving::on_kernel(server, congestion, Arc::clone(&common.shelf), common.processors.server)?;
         let ran = Ran {

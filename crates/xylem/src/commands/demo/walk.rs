@@ -3,12 +3,12 @@
 //! is the time between the probes at its two seams, measured on this machine's clock over many requests.
 
 use super::content::{Content, Shelf};
-use super::place::{CLIENT, PREFIX_BITS, SERVER};
 use super::probe::{Note, Notes, What, probed};
 use crate::catalogue;
 use crate::commands::serve::addressed::{self, Addresses};
 use crate::http::Http;
 use crate::net::Stream;
+use crate::place::{CLIENT, PREFIX_BITS, SERVER};
 use crate::services::{Conversation, SCRATCH_BYTES, Service};
 use serde_json::{Value as Json, json};
 use std::cell::{Cell, RefCell};

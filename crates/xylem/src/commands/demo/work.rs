@@ -4,13 +4,13 @@
 
 use super::child;
 use super::content::{Content, Shelf, sum_of, wipe};
-use super::interruption::Interruption;
 use super::load::Load;
 use super::mill::{self, Milled, Order};
 use super::parallel::{self, Parallel};
-use super::place::{Processors, failed, server_at};
+use crate::commands::interruption::Interruption;
 use crate::net::kernel::Kernel;
 use crate::net::xylem::{Idle, Xylem};
+use crate::place::{Processors, failed, server_at};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;

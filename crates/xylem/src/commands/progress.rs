@@ -1,4 +1,4 @@
-//! What the demonstration says while it runs, on standard error: one line that is rewritten on a terminal, a line for each
+//! What a demonstration or a measurement says while it runs, on standard error: one line that is rewritten on a terminal, a line for each
 //! step elsewhere. Standard output is for the result.
 
 use std::io::{IsTerminal, Write, stderr};
@@ -14,7 +14,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A demonstration of `steps` steps.
+    /// Something of `steps` steps.
     pub fn new(steps: usize) -> Progress {
         Progress { rewrites: stderr().is_terminal(), steps, done: 0, begun: Instant::now(), open: false }
     }

@@ -1,13 +1,12 @@
-//! Where a turn takes place: a namespace in which the client lives, joined to the server by a TAP whose other end is
-//! Xylem's (Xylem's turn), by a veth pair to a second namespace, or by an impaired cable between two TAPs (the kernel's).
-//! Nothing here has a name in the file system; it all goes when its values go.
+//! Where a demonstration or a measurement takes place: namespaces, the TAP whose other end is Xylem's, the veth pair that
+//! joins the kernel to itself, and the processors of both ends. Nothing here has a name in the file system; it all goes
+//! when its values go.
 
-use super::cable::Cable;
-use super::veth;
+mod veth;
+
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use xylem_graph::link::LinkModel;
 use xylem_host::interface::Interface;
 use xylem_host::namespace::Namespace;
 use xylem_host::pin;
@@ -102,21 +101,6 @@ pub fn veth(client: &Namespace, server: &Namespace) -> io::Result<()> {
         done.map_err(|error| failed("set up veth")(&error))?;
     }
     Ok(())
-}
-
-/// Joins the two namespaces by an impaired cable between two TAPs.
-///
-/// # Errors
-/// There are no TAPs for this process.
-pub fn cable(
-    client: &Namespace,
-    server: &Namespace,
-    model: &LinkModel,
-    seed: u64,
-    cpu: Option<usize>,
-) -> io::Result<Cable> {
-    let (one, other) = (tap(client, CLIENT, false)?, tap(server, SERVER, false)?);
-    Cable::join(one, other, model, seed, cpu)
 }
 
 /// Gives an interface its address and brings it up.

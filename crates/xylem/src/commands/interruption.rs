@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the demonstration ends at the next step, in order, so that whatever it started has ended before it
+//! SIGINT and SIGTERM: a demonstration or a measurement ends at the next step, in order, so that whatever it started has ended before it
 //! does. A second signal ends it at once; the kernel then clears up what is left, which are namespaces and memory.
 
 use std::fmt;
