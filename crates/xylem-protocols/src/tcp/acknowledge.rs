@@ -1,7 +1,7 @@
 //! A segment's acknowledgment (RFC 9293, section 3.10.7.4, fifth check; RFC 5681; RFC 6582): whether it can be true, what
 //! it frees, what it says about losses and the peer's window, and what state follows.
 
-use super::congestion::Progress;
+use super::congestion::{Loss, Progress};
 use super::drops;
 use super::recovery::Step;
 use super::segment::{Answer, Segment};
@@ -86,7 +86,7 @@ impl TcpSession {
         if self.recovery.duplicate(unacknowledged, highest, self.sizes.segment) == Step::Enter {
             // What limited transmit added beyond the window does not count as flight (RFC 5681, section 3.2, step 2).
             let in_flight = self.send.in_flight().min(self.congestion.window());
-            self.congestion.lost(in_flight, out.now);
+            self.congestion.lost(&Loss { now: out.now, in_flight, bytes: self.sizes.segment.min(in_flight) });
             self.send_oldest_again(out);
         }
     }
@@ -108,13 +108,28 @@ impl TcpSession {
             self.retransmission.deadline = None;
         }
         match step {
-            Step::Go => self.congestion.acknowledged(&Progress { bytes, in_flight, now: out.now }),
+            Step::Go => {
+                let limited = self.is_window_used(in_flight);
+                self.congestion.acknowledged(&Progress { limited, ..Progress::in_order(out.now, bytes, in_flight) });
+            }
             Step::Again { .. } => self.send_oldest_again(out),
-            Step::Leave => self.congestion.recovered(self.send.in_flight()),
+            Step::Leave => self.congestion.recovered(self.send.in_flight(), out.now),
             Step::Enter => unreachable!("new data acknowledged is no loss"),
         }
         self.confirm(out);
         self.wake_writer(out);
+    }
+
+    /// Whether `in_flight` bytes were as much as the congestion window let out, or in slow start, whose window runs ahead,
+    /// half of it.
+    fn is_window_used(&self, in_flight: u32) -> bool {
+        let window = self.congestion.window();
+        let used = if window < self.congestion.threshold() {
+            in_flight.saturating_mul(2)
+        } else {
+            in_flight.saturating_add(2 * self.sizes.segment)
+        };
+        used >= window
     }
 
     /// Tells those below that the peer is there.

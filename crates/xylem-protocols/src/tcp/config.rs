@@ -2,7 +2,7 @@
 //! every limit of the protocol stands here or beside the thing it limits. An application changes some of it for one
 //! connection by `Control::Set`.
 
-use super::congestion::Algorithm;
+use super::congestion::{Algorithm, Algorithms, RENO};
 use xylem_core::Duration;
 
 /// Settings of one TCP in one graph.
@@ -52,8 +52,10 @@ pub struct TcpConfig {
     pub timestamps: bool,
     /// Whether small segments go out at once unless the application says otherwise (RFC 9293, SHLD-7: they should not).
     pub no_delay: bool,
-    /// Who decides how much may be in flight.
-    pub congestion: Algorithm,
+    /// Who decides how much may be in flight, unless an application says otherwise for its connection.
+    pub congestion: &'static Algorithm,
+    /// Those it may be, and those a record may name.
+    pub algorithms: Algorithms,
     /// Segments of the initial window (RFC 6928: 10).
     pub initial_window_segments: u32,
     /// Pieces a connection keeps that arrived too early; neighbours of up to 64 KB together count as one.
@@ -95,7 +97,8 @@ impl Default for TcpConfig {
             window_scaling: true,
             timestamps: true,
             no_delay: false,
-            congestion: Algorithm::NewReno,
+            congestion: &RENO,
+            algorithms: Algorithms::default(),
             initial_window_segments: 10,
             early_pieces_max: 128,
             challenges_max: 10,

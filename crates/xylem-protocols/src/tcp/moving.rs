@@ -4,10 +4,12 @@
 //! the last value sent. What arrived early stays behind: without selective acknowledgments the peer still has it.
 
 use super::config::TcpConfig;
+use super::congestion::Start;
 use super::ends::Ends;
 use super::queue::Queue;
 use super::receive::{Receiving, ReceivingRecord};
 use super::recovery::Recovery;
+use super::regulation::Regulation;
 use super::retransmit::{Retransmission, RetransmissionRecord};
 use super::send::{Sending, SendingRecord};
 use super::session::{Owed, Sizes, TcpSession};
@@ -84,7 +86,8 @@ impl TcpSession {
         }
         let clock = Clock::import(numbers.clock, now);
         let mut session = TcpSession::active(config, ends, facts, SequenceNumber(0), clock, now);
-        session.congestion = session.config.congestion.import(congestion)?;
+        let start = Start::new(session.sizes.segment, session.config.initial_window_segments, now, sending.first.0);
+        session.congestion = Box::new(Regulation::import(&session.config, &start, congestion)?);
         session.state = begin_anew(numbers.state, &session.config, now);
         session.send = Sending::import(sending.clone(), queue);
         session.receive = Receiving::import(numbers.receive);
@@ -115,7 +118,7 @@ impl Parts {
     pub fn take(record: &mut Record, config: &TcpConfig) -> Result<Parts, BadRecord> {
         let numbers: Numbers = record.take("the numbers of a TCP connection")?;
         // Read once to be judged, and kept as a record of its own for the algorithm to go on from.
-        let state = config.congestion.import(record)?;
+        let state = Regulation::import(config, &Start::new(0, 0, Instant::ZERO, 0), record)?;
         let mut congestion = Record::default();
         state.export(&mut congestion);
         let sending: SendingRecord = record.take("the sending half of a TCP connection")?;

@@ -3,11 +3,12 @@
 //! out), `timing` (time passes), `wishes` (what the application asks for), `moving` (to another instance).
 
 use super::config::TcpConfig;
-use super::congestion::CongestionControl;
+use super::congestion::Start;
 use super::ends::Ends;
 use super::options::Offer;
 use super::receive::Receiving;
 use super::recovery::Recovery;
+use super::regulation::Regulation;
 use super::retransmit::Retransmission;
 use super::segment::Segment;
 use super::send::Sending;
@@ -29,7 +30,7 @@ pub struct TcpSession {
     pub(super) clock: Clock,
     pub(super) retransmission: Retransmission,
     pub(super) recovery: Recovery,
-    pub(super) congestion: Box<dyn CongestionControl>,
+    pub(super) congestion: Box<Regulation>,
     pub(super) sizes: Sizes,
     /// The acknowledgment we owe the peer.
     pub(super) owed: Owed,
@@ -103,13 +104,14 @@ impl TcpSession {
         let announced = super::options::announced_segment_size(&config, facts.mtu);
         let buffer = TcpConfig::buffer(config.receive_buffer);
         let send = Sending::new(initial, TcpConfig::buffer(config.send_buffer));
+        let start = Start::new(u32::from(announced), config.initial_window_segments, now, initial.0);
         TcpSession {
             state: State::SynSent,
             receive: Receiving::new(buffer, u32::from(announced)),
             clock,
             retransmission: Retransmission::new(&config, now),
             recovery: Recovery::new(initial),
-            congestion: config.congestion.begin(u32::from(announced), config.initial_window_segments),
+            congestion: Box::new(Regulation::new(config.congestion, &start)),
             sizes: Sizes::new(facts, ends.default_segment_size(), announced),
             no_delay: config.no_delay,
             config,
@@ -171,7 +173,7 @@ impl TcpSession {
         self.resize();
         // RFC 5681, section 3.1: one segment if the SYN, or the answer to it, was lost.
         let segments = if self.retransmission.attempts > 0 { 1 } else { self.config.initial_window_segments };
-        self.congestion = self.config.congestion.begin(self.sizes.segment, segments);
+        self.congestion.begin(&Start::new(self.sizes.segment, segments, now, self.send.first.0));
     }
 
     /// Works out the segment size anew, after the options or the MTU have changed.

@@ -1,5 +1,6 @@
 //! Time passes: what is due, and what a connection waits for. A late call does no harm, and neither does one for no reason.
 
+use super::congestion::Loss;
 use super::session::{Owed, TcpSession};
 use super::state::State;
 use xylem_core::time::earlier;
@@ -89,7 +90,8 @@ impl TcpSession {
                     return;
                 }
                 let again = self.retransmission.attempts > 1;
-                self.congestion.timed_out(self.send.in_flight(), again);
+                let in_flight = self.send.in_flight();
+                self.congestion.timed_out(&Loss { now: out.now, in_flight, bytes: in_flight }, again);
                 self.recovery.timed_out(self.send.highest);
                 // All over again from the oldest byte; the window decides how fast (RFC 5681, section 3.1).
                 self.send.next = self.send.unacknowledged;

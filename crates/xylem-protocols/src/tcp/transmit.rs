@@ -1,6 +1,7 @@
 //! What goes out: data as far as the windows allow, acknowledgments that are owed, SYNs, probes and resets. Nothing here
 //! sends more than there is room for; what cannot go now goes at a later call, for which a deadline is set.
 
+use super::congestion::Sent;
 use super::segment::Answer;
 use super::send::{Limits, Piece};
 use super::session::{Owed, TcpSession};
@@ -37,10 +38,10 @@ impl TcpSession {
 
     /// Sends of the queue what the windows allow.
     fn send_queued(&mut self, out: &mut Outbox) {
-        let idle = out.now.since(self.sent_at) > self.retransmission.timeout(&self.config);
-        if idle && !self.send.is_outstanding() && self.send.has_more() {
+        let (idle, timeout) = (out.now.since(self.sent_at), self.retransmission.timeout(&self.config));
+        if idle > timeout && !self.send.is_outstanding() && self.send.has_more() {
             // RFC 5681, section 4.1.
-            self.congestion.idle();
+            self.congestion.idle(idle, timeout, out.now);
         }
         let options = self.clock.option_length();
         loop {
@@ -63,9 +64,18 @@ impl TcpSession {
         let end = piece.sequence + piece.length + u32::from(piece.fin);
         let is_again = piece.sequence.is_before(self.send.highest);
         let was_outstanding = self.send.is_outstanding();
+        let in_flight_before = self.send.in_flight();
         if !self.emit_piece(piece, out) {
             return false;
         }
+        let bytes = piece.length + u32::from(piece.fin);
+        self.congestion.sent(&Sent {
+            now: out.now,
+            bytes,
+            in_flight_before,
+            again: is_again,
+            application_limited: false,
+        });
         if is_again {
             self.retransmission.sent_again();
         } else {

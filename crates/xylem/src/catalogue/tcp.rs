@@ -8,7 +8,6 @@ use xylem_graph::build::{Entry, Made, Making};
 use xylem_graph::file::{
     DefaultValue, Description, Kind, Number, Numbered, On, OptionKind, Provides, Role, Settings, Slot, Space, Uppers,
 };
-use xylem_protocols::tcp::congestion::Algorithm;
 use xylem_protocols::tcp::{TcpConfig, TcpProtocol};
 use xylem_wire::{Header, IpProtocol, Ipv4Header};
 
@@ -51,15 +50,8 @@ const DESCRIPTION: Description = Description {
     ..Description::PLAIN
 };
 
-/// The words for [`algorithm`].
+/// The words for the built-in algorithms.
 const ALGORITHMS: &[&str] = &["reno"];
-
-fn algorithm(word: &str) -> Option<Algorithm> {
-    match word {
-        "reno" => Some(Algorithm::NewReno),
-        _ => None,
-    }
-}
 
 fn make(making: &mut Making<'_>) -> Made {
     let usual = TcpConfig::default();
@@ -75,7 +67,10 @@ fn config(settings: Settings<'_>, usual: TcpConfig) -> TcpConfig {
     let count = |option: &str, usual: usize| settings.integer(option).map_or(usual, |count| count as usize);
     let truth = |option: &str, usual: bool| settings.bool(option).unwrap_or(usual);
     TcpConfig {
-        congestion: settings.text("congestion").and_then(|word| algorithm(&word)).unwrap_or(usual.congestion),
+        congestion: settings
+            .text("congestion")
+            .and_then(|word| usual.algorithms.named(&word))
+            .unwrap_or(usual.congestion),
         segment_lifetime_max: span("msl", usual.segment_lifetime_max),
         retransmission_timeout_initial: span("rto_initial", usual.retransmission_timeout_initial),
         retransmission_timeout_min: span("rto_min", usual.retransmission_timeout_min),
@@ -124,9 +119,8 @@ mod tests {
 
     #[test]
     fn every_word_for_congestion_control_is_an_algorithm() {
-        for word in ALGORITHMS {
-            assert!(algorithm(word).is_some(), "{word}");
-        }
-        assert_eq!(algorithm("reno"), Some(TcpConfig::default().congestion), "the default of the description");
+        let usual = TcpConfig::default();
+        assert_eq!(usual.algorithms.names().collect::<Vec<_>>(), ALGORITHMS);
+        assert_eq!(usual.algorithms.named(ALGORITHMS[0]), Some(usual.congestion), "the default of the description");
     }
 }

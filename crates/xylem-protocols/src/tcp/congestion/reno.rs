@@ -2,12 +2,9 @@
 //! segments (RFC 6928). Every byte acknowledged counts, however many segments one acknowledgment stands for: where
 //! segments are merged on arrival, one acknowledgment does the work of many, and must open the window as they would.
 
-use super::{CongestionControl, Progress};
+use super::{CongestionControl, Loss, Progress, Start, WINDOW_MAX};
 use serde::{Deserialize, Serialize};
-use xylem_core::{Instant, Record};
-
-/// No window grows beyond what a scaled window can express (RFC 7323, section 2.3).
-const WINDOW_MAX: u32 = 0x3fff_c000;
+use xylem_core::{Duration, Instant, Record};
 
 /// See the module's text.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -20,14 +17,23 @@ pub struct NewReno {
     counted: u32,
     /// The slow start after a timeout is the careful one (RFC 3465, section 2.3).
     after_timeout: bool,
+    /// Window and threshold before the last loss, in case it was none.
+    before: Option<(u32, u32)>,
 }
 
 impl NewReno {
-    /// Starts with `initial` segments of `segment` bytes: at most ten, and less of large ones (RFC 6928).
-    pub fn new(segment: u32, initial: u32) -> NewReno {
-        let segment = segment.max(1);
-        let initial = (initial * segment).min((2 * segment).max(14_600)).max(segment);
-        NewReno { window: initial, threshold: WINDOW_MAX, segment, initial, counted: 0, after_timeout: false }
+    /// One for a new connection.
+    pub fn new(start: &Start) -> NewReno {
+        let (window, segment) = (start.window, start.segment);
+        NewReno {
+            window,
+            threshold: WINDOW_MAX,
+            segment,
+            initial: window,
+            counted: 0,
+            after_timeout: false,
+            before: None,
+        }
     }
 
     fn halved(&self, in_flight: u32) -> u32 {
@@ -45,47 +51,54 @@ impl CongestionControl for NewReno {
     }
 
     fn acknowledged(&mut self, progress: &Progress) {
-        let slow = self.window < self.threshold;
-        // A window that was not used was not tested either: it does not grow.
-        let used = if slow { progress.in_flight.saturating_mul(2) } else { progress.in_flight + 2 * self.segment };
-        if used < self.window {
+        if progress.in_recovery || !progress.limited {
             return;
         }
-        if slow {
+        if self.window < self.threshold {
             // After a timeout an acknowledgment may cover what had arrived before it: such a jump is not a measure.
             let most = if self.after_timeout { 2 * self.segment } else { u32::MAX };
-            self.window = self.window.saturating_add(progress.bytes.min(most)).min(WINDOW_MAX);
+            self.window = self.window.saturating_add(progress.delivered.min(most)).min(WINDOW_MAX);
             return;
         }
         self.after_timeout = false;
-        self.counted = self.counted.saturating_add(progress.bytes);
+        self.counted = self.counted.saturating_add(progress.delivered);
         if self.counted >= self.window {
             self.counted -= self.window;
             self.window = (self.window + self.segment).min(WINDOW_MAX);
         }
     }
 
-    fn lost(&mut self, in_flight: u32, _now: Instant) {
-        self.threshold = self.halved(in_flight);
+    fn lost(&mut self, loss: &Loss) {
+        self.before = Some((self.window, self.threshold));
+        self.threshold = self.halved(loss.in_flight);
         self.window = self.threshold;
         self.counted = 0;
     }
 
-    fn recovered(&mut self, in_flight: u32) {
-        // RFC 6582, section 3.2, step 3, the first way: no burst into an empty network.
-        self.window = self.threshold.min(in_flight.max(self.segment) + self.segment);
-    }
-
-    fn timed_out(&mut self, in_flight: u32, again: bool) {
+    fn timed_out(&mut self, loss: &Loss, again: bool) {
         if !again {
-            self.threshold = self.halved(in_flight);
+            self.before = Some((self.window, self.threshold));
+            self.threshold = self.halved(loss.in_flight);
         }
         self.window = self.segment;
         self.counted = 0;
         self.after_timeout = true;
     }
 
-    fn idle(&mut self) {
+    fn recovered(&mut self, in_flight: u32, _now: Instant) {
+        // RFC 6582, section 3.2, step 3, the first way: no burst into an empty network.
+        self.window = self.threshold.min(in_flight.max(self.segment) + self.segment);
+    }
+
+    fn undo(&mut self) {
+        if let Some((window, threshold)) = self.before.take() {
+            self.window = self.window.max(window);
+            self.threshold = self.threshold.max(threshold);
+            self.after_timeout = false;
+        }
+    }
+
+    fn idle(&mut self, _idle: Duration, _timeout: Duration, _now: Instant) {
         self.window = self.window.min(self.initial);
     }
 
@@ -106,23 +119,26 @@ impl CongestionControl for NewReno {
 mod tests {
     use super::*;
 
-    fn progress(bytes: u32, in_flight: u32) -> Progress {
-        Progress { bytes, in_flight, now: Instant::ZERO }
+    const S: u32 = 1000;
+
+    fn reno() -> NewReno {
+        NewReno::new(&Start::new(S, 10, Instant::ZERO, 0))
     }
 
-    #[test]
-    fn the_initial_window_follows_rfc_6928() {
-        assert_eq!(NewReno::new(1460, 10).window(), 14_600);
-        assert_eq!(NewReno::new(536, 10).window(), 5_360);
-        assert_eq!(NewReno::new(9000, 10).window(), 18_000, "two large segments, more than 14600 bytes");
+    fn progress(bytes: u32, in_flight: u32) -> Progress {
+        Progress::in_order(Instant::ZERO, bytes, in_flight)
+    }
+
+    fn loss(in_flight: u32) -> Loss {
+        Loss { now: Instant::ZERO, in_flight, bytes: S }
     }
 
     #[test]
     fn slow_start_doubles_and_avoidance_adds_a_segment_a_round() {
-        let mut reno = NewReno::new(1000, 10);
+        let mut reno = reno();
         reno.acknowledged(&progress(10_000, 10_000));
         assert_eq!(reno.window(), 20_000);
-        reno.lost(20_000, Instant::ZERO);
+        reno.lost(&loss(20_000));
         assert_eq!((reno.window(), reno.threshold()), (10_000, 10_000));
         for _ in 0..10 {
             reno.acknowledged(&progress(1_000, 10_000));
@@ -132,29 +148,43 @@ mod tests {
 
     #[test]
     fn a_window_that_was_not_used_does_not_grow() {
-        let mut reno = NewReno::new(1000, 10);
-        reno.acknowledged(&progress(1_000, 1_000));
+        let mut reno = reno();
+        reno.acknowledged(&Progress { limited: false, ..progress(1_000, 1_000) });
         assert_eq!(reno.window(), 10_000);
     }
 
     #[test]
     fn a_timeout_leaves_one_segment_and_half_the_flight_as_threshold_once() {
-        let mut reno = NewReno::new(1000, 10);
-        reno.timed_out(8_000, false);
+        let mut reno = reno();
+        reno.timed_out(&loss(8_000), false);
         assert_eq!((reno.window(), reno.threshold()), (1_000, 4_000));
-        reno.timed_out(1_000, true);
+        reno.timed_out(&loss(1_000), true);
         assert_eq!(reno.threshold(), 4_000, "the same data again says nothing new");
         reno.acknowledged(&progress(7_000, 1_000));
         assert_eq!(reno.window(), 3_000, "a jump after a timeout counts as two segments");
-        reno.idle();
+        reno.idle(Duration::from_secs(1), Duration::from_secs(1), Instant::ZERO);
         assert_eq!(reno.window(), 3_000);
     }
 
     #[test]
     fn recovery_ends_without_a_burst() {
-        let mut reno = NewReno::new(1000, 10);
-        reno.lost(40_000, Instant::ZERO);
-        reno.recovered(2_000);
+        let mut reno = reno();
+        reno.lost(&loss(40_000));
+        reno.recovered(2_000, Instant::ZERO);
         assert_eq!(reno.window(), 3_000);
+    }
+
+    #[test]
+    fn a_loss_that_was_none_is_taken_back_once() {
+        let mut reno = reno();
+        reno.acknowledged(&progress(10_000, 10_000));
+        reno.timed_out(&loss(20_000), false);
+        reno.timed_out(&loss(20_000), true);
+        reno.undo();
+        assert_eq!((reno.window(), reno.threshold()), (20_000, WINDOW_MAX));
+        reno.lost(&loss(20_000));
+        reno.undo();
+        reno.undo();
+        assert_eq!(reno.window(), 20_000);
     }
 }
