@@ -84,6 +84,9 @@ pub struct Attributes {
     pub segments: u16,
     /// How many of these carried a congestion mark (RFC 3168).
     pub congestion_marks: u16,
+    /// Its sender listens to congestion marks: routers may mark it instead of dropping it (RFC 3168, ECT(0)). The network
+    /// layer writes it; a message that stands for several segments says it of each.
+    pub ecn_capable: bool,
     /// When the device delivered it.
     pub arrived: Instant,
     /// For messages without a path (unconnected datagrams): our end, then the peer's.

@@ -205,6 +205,10 @@ pub struct Status {
     pub peer_window: usize,
     /// Urgent bytes not read yet.
     pub urgent: usize,
+    /// Congestion marks are used on this connection (RFC 3168).
+    pub ecn: bool,
+    /// Segments that arrived with a congestion mark.
+    pub marks: u64,
 }
 
 /// What an application may wish for.

@@ -43,11 +43,12 @@ impl Ipv4Session {
 
     /// The header for a message of `length` bytes, headers included. Identifications count on from a random start: they
     /// need differ only among packets that may be cut (RFC 6864), and never repeat sooner than they must.
-    fn header(&mut self, length: usize, pieces: usize) -> Ipv4Header {
+    fn header(&mut self, length: usize, pieces: usize, ecn_capable: bool) -> Ipv4Header {
         let identification = self.template.identification;
         self.template.identification = identification.wrapping_add(pieces as u16);
         let dont_fragment = self.mtu.forbids_cutting();
-        Ipv4Header { total_length: length as u16, identification, dont_fragment, ..self.template }
+        let ecn = if ecn_capable { Ecn::Capable0 } else { Ecn::NotCapable };
+        Ipv4Header { total_length: length as u16, identification, dont_fragment, ecn, ..self.template }
     }
 
     /// Sends the message in fragments.
@@ -58,7 +59,7 @@ impl Ipv4Session {
         }
         // A sum over all of it must be complete before it is cut; no device completes it across fragments.
         message.complete_checksum();
-        let header = self.header(FIXED + message.len(), 1);
+        let header = self.header(FIXED + message.len(), 1, message.attributes.ecn_capable);
         fragment::cut(&header, &[], std::mem::take(message), mtu, |piece| out.push(piece));
         Verdict::Keep
     }
@@ -102,7 +103,7 @@ impl Session for Ipv4Session {
             return self.push_fragments(message, out);
         }
         let pieces = if segment == 0 { 1 } else { message.len().div_ceil(segment) };
-        let header = self.header(length, pieces);
+        let header = self.header(length, pieces, message.attributes.ecn_capable);
         build(&header, &[], message.prepend(FIXED));
         message.attributes.checksum = message.attributes.checksum.moved_back(FIXED);
         Verdict::Pass

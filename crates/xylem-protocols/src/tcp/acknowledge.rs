@@ -87,6 +87,7 @@ impl TcpSession {
             // What limited transmit added beyond the window does not count as flight (RFC 5681, section 3.2, step 2).
             let in_flight = self.send.in_flight().min(self.congestion.window());
             self.congestion.lost(&Loss { now: out.now, in_flight, bytes: self.sizes.segment.min(in_flight) });
+            self.ecn.reduced(self.send.highest);
             self.send_oldest_again(out);
         }
     }

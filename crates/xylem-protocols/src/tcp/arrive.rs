@@ -2,6 +2,7 @@
 //! a reason; what may come from somebody else is challenged rather than believed (RFC 5961).
 
 use super::drops;
+use super::ecn::EcnUse;
 use super::gather;
 use super::options::Offer;
 use super::receive::Place;
@@ -54,7 +55,10 @@ impl TcpSession {
         }
         self.heard(out.now);
         self.receive.begin(segment.sequence, self.window_of_syn());
-        self.agree(&Offer::of(segment, &self.config, &self.ends), out.now);
+        let mut offer = Offer::of(segment, &self.config, &self.ends);
+        // Where both began at once, both must have asked.
+        offer.ecn &= self.config.ecn == EcnUse::On;
+        self.agree(&offer, out.now);
         self.send.begin_window(segment.sequence, segment.acknowledgment, segment.window);
         if !acknowledges {
             // Both ends began at once (RFC 9293, MUST-10): our SYN goes again, now with an acknowledgment.
@@ -101,6 +105,7 @@ impl TcpSession {
         if let Err(reason) = self.acknowledge(segment, out) {
             return Verdict::Drop(reason);
         }
+        self.hear_echo(segment, out);
         self.take_contents(segment, message, out)
     }
 
@@ -194,6 +199,7 @@ impl TcpSession {
         let is_cut = (segment.sequence + segment.payload).is_after(self.receive.edge);
         match self.receive.place(segment, message, self.config.early_pieces_max) {
             Place::Next => {
+                self.note_marks(segment, message);
                 self.receive.hand_up(message.len() as u32);
                 if fills_hole || is_cut || self.receive.owes_acknowledgment() {
                     // RFC 9293, SHLD-19; RFC 5681, section 4.2.
@@ -204,6 +210,7 @@ impl TcpSession {
                 if self.receive.discards { Verdict::Drop(&drops::RECEIVE_CLOSED) } else { Verdict::Pass }
             }
             Place::Early => {
+                self.note_marks(segment, message);
                 self.owe(Owed::Alone(pieces.min(DUPLICATES_MAX) as u8));
                 Verdict::Keep
             }

@@ -3,6 +3,7 @@
 //! connection by `Control::Set`.
 
 use super::congestion::{Algorithm, Algorithms, RENO};
+use super::ecn::EcnUse;
 use xylem_core::Duration;
 
 /// Settings of one TCP in one graph.
@@ -50,6 +51,8 @@ pub struct TcpConfig {
     pub window_scaling: bool,
     /// Whether timestamps are offered (RFC 7323, section 3).
     pub timestamps: bool,
+    /// Whether congestion marks are used (RFC 3168).
+    pub ecn: EcnUse,
     /// Whether small segments go out at once unless the application says otherwise (RFC 9293, SHLD-7: they should not).
     pub no_delay: bool,
     /// Who decides how much may be in flight, unless an application says otherwise for its connection.
@@ -96,6 +99,7 @@ impl Default for TcpConfig {
             embryo_retransmissions: 5,
             window_scaling: true,
             timestamps: true,
+            ecn: EcnUse::Passive,
             no_delay: false,
             congestion: &RENO,
             algorithms: Algorithms::default(),

@@ -34,11 +34,11 @@ pub(super) fn cut(headers: &mut [u8], piece: &Piece, ends: &Ends) -> usize {
     length
 }
 
-/// Flags of segments that can be joined.
-const PLAIN: TcpFlags = TcpFlags::ACK.with(TcpFlags::PSH);
+/// Flags of segments that can be joined. An echoed mark stands on every segment while it is echoed.
+const PLAIN: TcpFlags = TcpFlags::ACK.with(TcpFlags::PSH).with(TcpFlags::ECE);
 
 /// Joins two data segments of which the first begins at `expected` and the second follows it, if one header can speak
-/// for both: same options, only ACK and PSH, and a second acknowledgment that is no older and not beyond `highest`.
+/// for both: same options, the same of ACK, PSH and ECE but for PSH, and a second acknowledgment that is no older and not beyond `highest`.
 pub(super) fn merge(
     held: &mut Message,
     next: &mut Message,
@@ -49,14 +49,14 @@ pub(super) fn merge(
     let (Some(first), Some(second)) = (read_header(held), read_header(next)) else { return false };
     let (first_length, second_length) = (first.header_length(), second.header_length());
     let (first_bytes, second_bytes) = (held.len() - first_length, next.len() - second_length);
-    let is_plain =
-        |header: &TcpHeader| header.flags.without(TcpFlags::PSH) == TcpFlags::ACK && PLAIN.contains(header.flags);
+    let is_plain = |header: &TcpHeader| header.flags.contains(TcpFlags::ACK) && PLAIN.contains(header.flags);
     let joins = is_plain(&first)
         && is_plain(&second)
         && first_bytes > 0
         && second_bytes > 0
         && first.sequence == expected
         && second.sequence == first.sequence + first_bytes as u32
+        && first.flags.contains(TcpFlags::ECE) == second.flags.contains(TcpFlags::ECE)
         && (first.source, first.destination) == (second.source, second.destination)
         && first_length == second_length
         && second.acknowledgment.is_at_or_after(first.acknowledgment)

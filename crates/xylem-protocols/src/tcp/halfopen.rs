@@ -4,6 +4,7 @@
 use super::config::TcpConfig;
 use super::demux::{answer_with_reset, reply};
 use super::drops;
+use super::ecn::Ecn;
 use super::embryo::Embryo;
 use super::enables::Listener;
 use super::ends::Ends;
@@ -89,7 +90,7 @@ impl TcpProtocol {
         Answer {
             sequence: embryo.initial,
             acknowledgment: embryo.peer + 1,
-            flags: TcpFlags::SYN | TcpFlags::ACK,
+            flags: TcpFlags::SYN | TcpFlags::ACK | Ecn::on_answer(embryo.offer.ecn),
             window: TcpConfig::buffer(self.config.receive_buffer).min(u32::from(u16::MAX)) as u16,
             urgent: 0,
             options: on_syn(&self.config, embryo.announced, clock, Some(&embryo.offer)),

@@ -5,6 +5,7 @@
 
 use super::config::TcpConfig;
 use super::congestion::Start;
+use super::ecn::Ecn;
 use super::ends::Ends;
 use super::queue::Queue;
 use super::receive::{Receiving, ReceivingRecord};
@@ -32,6 +33,7 @@ struct Numbers {
     state: State,
     receive: ReceivingRecord,
     clock: ClockRecord,
+    ecn: Ecn,
     retransmission: RetransmissionRecord,
     recovery: Recovery,
     peer_segment: u16,
@@ -51,13 +53,14 @@ impl TcpSession {
             state: self.state,
             receive: self.receive.export(),
             clock: self.clock.export(),
+            ecn: self.ecn,
             retransmission: self.retransmission.export(),
             recovery: self.recovery.clone(),
             peer_segment: self.sizes.peer,
             announced: self.sizes.announced,
             acknowledgment_owed: self.owed != Owed::Nothing,
-            keep_alive: self.keep_alive,
-            user_timeout: self.user_timeout,
+            keep_alive: self.keep_alive(),
+            user_timeout: self.user_timeout(),
             no_delay: self.no_delay,
             scaled: self.scaled,
             closed: self.closed,
@@ -93,10 +96,11 @@ impl TcpSession {
         session.receive = Receiving::import(numbers.receive);
         session.retransmission = Retransmission::import(numbers.retransmission, now);
         session.recovery = numbers.recovery.clone();
+        session.ecn = numbers.ecn;
         session.sizes = Sizes::new(facts, numbers.peer_segment, numbers.announced);
         session.owed = if numbers.acknowledgment_owed { Owed::Now } else { Owed::Nothing };
-        session.keep_alive = numbers.keep_alive;
-        session.user_timeout = numbers.user_timeout;
+        session.set_keep_alive(numbers.keep_alive);
+        session.set_user_timeout(numbers.user_timeout);
         session.no_delay = numbers.no_delay;
         session.scaled = numbers.scaled;
         session.closed = numbers.closed;

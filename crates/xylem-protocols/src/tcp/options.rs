@@ -2,6 +2,7 @@
 //! option counts only if both sent it. Selective acknowledgments are not offered yet.
 
 use super::config::TcpConfig;
+use super::ecn::Ecn;
 use super::ends::Ends;
 use super::segment::Segment;
 use xylem_wire::{SequenceNumber, TcpHeader, TcpOptions, Timestamps};
@@ -18,6 +19,8 @@ pub(crate) struct Offer {
     pub window_scale: Option<u8>,
     /// Its clock, if it has one.
     pub timestamp: Option<SequenceNumber>,
+    /// It takes part in congestion notification.
+    pub ecn: bool,
 }
 
 impl Offer {
@@ -27,6 +30,7 @@ impl Offer {
             segment_size: segment.mss.unwrap_or(ends.default_segment_size()).max(SEGMENT_SIZE_MIN),
             window_scale: segment.window_scale.filter(|_| config.window_scaling),
             timestamp: segment.timestamps.filter(|_| config.timestamps).map(|timestamps| timestamps.value),
+            ecn: Ecn::is_offered(segment, config.ecn),
         }
     }
 }

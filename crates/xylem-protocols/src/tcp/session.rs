@@ -4,8 +4,10 @@
 
 use super::config::TcpConfig;
 use super::congestion::Start;
+use super::ecn::Ecn;
 use super::ends::Ends;
 use super::options::Offer;
+use super::rare::Rare;
 use super::receive::Receiving;
 use super::recovery::Recovery;
 use super::regulation::Regulation;
@@ -16,7 +18,7 @@ use super::state::{Origin, State};
 use super::timestamps::Clock;
 use super::{drops, gather};
 use std::sync::Arc;
-use xylem_core::{Control, Duration, Facts, Handled, Instant, Message, Outbox, Piece, Record, Session, Verdict};
+use xylem_core::{Control, Facts, Handled, Instant, Message, Outbox, Piece, Record, Session, Verdict};
 use xylem_wire::{Header, SequenceNumber, TcpHeader};
 
 /// One end of one connection.
@@ -32,6 +34,7 @@ pub struct TcpSession {
     pub(super) recovery: Recovery,
     pub(super) congestion: Box<Regulation>,
     pub(super) sizes: Sizes,
+    pub(super) ecn: Ecn,
     /// The acknowledgment we owe the peer.
     pub(super) owed: Owed,
     /// When to be called again for what could not be done in the last verb.
@@ -42,16 +45,8 @@ pub struct TcpSession {
     pub(super) sent_at: Instant,
     /// When those below were last told that the peer is alive.
     pub(super) confirmed_at: Instant,
-    /// When the current period of challenge acknowledgments began.
-    pub(super) challenged_from: Instant,
-    /// How many challenge acknowledgments were sent in it.
-    pub(super) challenges: u16,
-    /// The peer is probed when it was not heard of for so long.
-    pub(super) keep_alive: Option<Duration>,
-    /// Data unacknowledged so long ends the connection.
-    pub(super) user_timeout: Option<Duration>,
-    /// Keep-alive probes without an answer.
-    pub(super) probes: u8,
+    /// What few connections need, once they do.
+    pub(super) rare: Option<Box<Rare>>,
     /// Small segments go at once.
     pub(super) no_delay: bool,
     /// Windows are scaled.
@@ -113,6 +108,7 @@ impl TcpSession {
             recovery: Recovery::new(initial),
             congestion: Box::new(Regulation::new(config.congestion, &start)),
             sizes: Sizes::new(facts, ends.default_segment_size(), announced),
+            ecn: Ecn::new(initial),
             no_delay: config.no_delay,
             config,
             ends,
@@ -122,11 +118,7 @@ impl TcpSession {
             quiet_since: now,
             sent_at: now,
             confirmed_at: now,
-            challenged_from: now,
-            challenges: 0,
-            keep_alive: None,
-            user_timeout: None,
-            probes: 0,
+            rare: None,
             scaled: false,
             closed: false,
             finished: false,
@@ -162,6 +154,7 @@ impl TcpSession {
     /// Takes up what both SYNs said.
     pub(super) fn agree(&mut self, offer: &Offer, now: Instant) {
         self.sizes.peer = offer.segment_size;
+        self.ecn.agreed = offer.ecn;
         if let Some(shift) = offer.window_scale {
             self.scaled = true;
             self.send.scale = shift;

@@ -93,6 +93,7 @@ impl TcpSession {
                 let in_flight = self.send.in_flight();
                 self.congestion.timed_out(&Loss { now: out.now, in_flight, bytes: in_flight }, again);
                 self.recovery.timed_out(self.send.highest);
+                self.ecn.reduced(self.send.highest);
                 // All over again from the oldest byte; the window decides how fast (RFC 5681, section 3.1).
                 self.send.next = self.send.unacknowledged;
             }
@@ -112,7 +113,7 @@ impl TcpSession {
             | State::LastAck => self.config.give_up_after,
             State::TimeWait { .. } | State::Closed => return None,
         };
-        let after = self.user_timeout.unwrap_or(usual);
+        let after = self.user_timeout().unwrap_or(usual);
         self.send.is_outstanding().then(|| self.retransmission.progress_at + after)
     }
 
@@ -153,26 +154,30 @@ impl TcpSession {
         };
         // What is outstanding is probing enough.
         let is_idle = is_open && !self.send.is_outstanding() && !self.send.has_more();
-        let idle = self.keep_alive.filter(|_| is_idle)?;
-        let wait = if self.probes == 0 { idle } else { self.config.keep_alive_interval };
+        let rare = self.rare.as_ref().filter(|_| is_idle)?;
+        let idle = rare.keep_alive?;
+        let wait = if rare.probes == 0 { idle } else { self.config.keep_alive_interval };
         Some(self.quiet_since + wait)
     }
 
     fn keep_alive_is_due(&mut self, out: &mut Outbox) {
-        if u32::from(self.probes) >= self.config.keep_alive_probes {
+        if u32::from(self.rare().probes) >= self.config.keep_alive_probes {
             self.give_up(out);
             return;
         }
         // RFC 9293, SHLD-12: no data, and a number the peer has had, so that it must answer. One for which there is no
         // buffer is as good as lost on the way.
         self.send_bare(self.send.unacknowledged - 1, out);
-        self.probes = self.probes.saturating_add(1);
+        let probes = &mut self.rare().probes;
+        *probes = probes.saturating_add(1);
         self.quiet_since = out.now;
     }
 
     /// The peer has been heard of.
     pub(super) fn heard(&mut self, now: Instant) {
         self.quiet_since = now;
-        self.probes = 0;
+        if let Some(rare) = &mut self.rare {
+            rare.probes = 0;
+        }
     }
 }

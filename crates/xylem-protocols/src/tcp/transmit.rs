@@ -2,6 +2,7 @@
 //! sends more than there is room for; what cannot go now goes at a later call, for which a deadline is set.
 
 use super::congestion::Sent;
+use super::ecn::Ecn;
 use super::segment::Answer;
 use super::send::{Limits, Piece};
 use super::session::{Owed, TcpSession};
@@ -147,6 +148,14 @@ impl TcpSession {
         if piece.length > self.sizes.segment {
             message.attributes.segment_size = self.sizes.segment as u16;
         }
+        // Only new data may be marked: no retransmission and no probe of a closed window (RFC 3168, sections 6.1.5, 6.1.6).
+        let is_new = piece.sequence.is_at_or_after(self.send.highest) && self.send.window > 0;
+        if is_new && piece.length > 0 && self.ecn.agreed {
+            message.attributes.ecn_capable = true;
+            flags |= self.ecn.on_data();
+        } else {
+            flags |= self.ecn.echo();
+        }
         let answer = Answer { sequence: piece.sequence, flags, urgent, ..self.standing(out.now) };
         self.emit(&answer, message, out);
         true
@@ -155,7 +164,7 @@ impl TcpSession {
     /// Sends an acknowledgment by itself, or a probe of the peer's presence, numbered `sequence`.
     pub(super) fn send_bare(&mut self, sequence: SequenceNumber, out: &mut Outbox) -> bool {
         let Some(message) = self.message(0, out) else { return false };
-        let answer = Answer { sequence, flags: TcpFlags::ACK, ..self.standing(out.now) };
+        let answer = Answer { sequence, flags: TcpFlags::ACK | self.ecn.echo(), ..self.standing(out.now) };
         self.emit(&answer, message, out);
         true
     }
@@ -165,13 +174,16 @@ impl TcpSession {
         let Some(message) = self.message(0, out) else { return };
         let has_peers = self.state != State::SynSent;
         let mut flags = TcpFlags::SYN;
-        if has_peers {
-            flags |= TcpFlags::ACK;
-        }
+        flags |= if has_peers {
+            TcpFlags::ACK | Ecn::on_answer(self.ecn.agreed)
+        } else {
+            Ecn::on_syn(self.config.ecn, self.retransmission.attempts)
+        };
         let offer = has_peers.then(|| super::options::Offer {
             segment_size: self.sizes.peer,
             window_scale: self.scaled.then_some(self.send.scale),
             timestamp: self.clock.recent(),
+            ecn: self.ecn.agreed,
         });
         let clock = self.clock.value(out.now);
         let answer = Answer {
@@ -251,11 +263,13 @@ impl TcpSession {
     /// Owes an acknowledgment that somebody else may have provoked: so many in a while and no more (RFC 5961, section 7).
     /// The count is the connection's own, so that it tells nothing about others.
     pub(super) fn challenge(&mut self, now: Instant) {
-        if now.since(self.challenged_from) >= self.config.challenge_period {
-            (self.challenged_from, self.challenges) = (now, 0);
+        let (period, most) = (self.config.challenge_period, self.config.challenges_max);
+        let rare = self.rare();
+        if now.since(rare.challenged_from) >= period {
+            (rare.challenged_from, rare.challenges) = (now, 0);
         }
-        if self.challenges < self.config.challenges_max {
-            self.challenges += 1;
+        if rare.challenges < most {
+            rare.challenges += 1;
             self.owe(Owed::Alone(1));
         }
     }

@@ -58,8 +58,8 @@ impl TcpSession {
     fn set(&mut self, setting: Setting, out: &mut Outbox) -> Handled {
         match setting {
             Setting::NoDelay(no_delay) => self.no_delay = no_delay,
-            Setting::KeepAlive(after) => (self.keep_alive, self.probes) = (after, 0),
-            Setting::UserTimeout(after) => self.user_timeout = after,
+            Setting::KeepAlive(after) => self.set_keep_alive(after),
+            Setting::UserTimeout(after) => self.set_user_timeout(after),
             Setting::ReceiveBuffer(bytes) => self.receive.buffer = TcpConfig::buffer(bytes),
             Setting::SendBuffer(bytes) => {
                 self.send.budget = TcpConfig::buffer(bytes);
@@ -190,6 +190,8 @@ impl TcpSession {
             segment_size: self.sizes.segment as usize,
             peer_window: self.send.window as usize,
             urgent: self.receive.urgent_ahead() as usize,
+            ecn: self.ecn.agreed,
+            marks: u64::from(self.ecn.marks),
         }
     }
 }

@@ -344,6 +344,7 @@ pub fn cut(path: &Path, mut message: Message) -> Vec<Message> {
         headers.extend(&bytes[length + offset..][..length_of_piece]);
         let mut message_of_piece = Message::from_bytes(&headers);
         message_of_piece.attributes.checksum = message.attributes.checksum;
+        message_of_piece.attributes.ecn_capable = message.attributes.ecn_capable;
         message_of_piece
     });
     pieces.collect()

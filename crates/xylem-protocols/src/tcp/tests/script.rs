@@ -24,6 +24,7 @@ pub struct Segment {
     data: Vec<u8>,
     options: TcpOptions,
     raw_acknowledgment: Option<SequenceNumber>,
+    marks: u16,
 }
 
 /// A segment with these flags, number and acknowledgment.
@@ -35,6 +36,8 @@ pub fn segment(flags: &str, sequence: u32, acknowledgment: u32) -> Segment {
         'P' => TcpFlags::PSH,
         'U' => TcpFlags::URG,
         '.' => TcpFlags::ACK,
+        'E' => TcpFlags::ECE,
+        'W' => TcpFlags::CWR,
         other => panic!("{other} is no flag"),
     };
     Segment {
@@ -46,6 +49,7 @@ pub fn segment(flags: &str, sequence: u32, acknowledgment: u32) -> Segment {
         data: Vec::new(),
         options: TcpOptions::NONE,
         raw_acknowledgment: None,
+        marks: 0,
     }
 }
 
@@ -72,6 +76,10 @@ impl Segment {
         self.options.timestamps = Some(Timestamps { value: SequenceNumber(value), echo: SequenceNumber(echo) });
         self
     }
+    /// So many of the segments it stands for were marked on the way.
+    pub fn marked(self, marks: u16) -> Segment {
+        Segment { marks, ..self }
+    }
     /// Acknowledges this number, whatever our SYN's was.
     pub fn raw(mut self, number: SequenceNumber) -> Segment {
         self.raw_acknowledgment = Some(number);
@@ -86,6 +94,8 @@ pub struct Sent {
     pub header: TcpHeader,
     pub options: TcpOptions,
     pub data: Vec<u8>,
+    /// Routers may mark it.
+    pub ecn_capable: bool,
 }
 
 pub struct Script {
@@ -174,7 +184,9 @@ impl Script {
         let mut message = Message::from_bytes(&segment.data);
         answer.push(&mut message, &ends);
         message.complete_checksum();
-        Message::from_bytes(&message.to_vec())
+        let mut message = Message::from_bytes(&message.to_vec());
+        message.attributes.congestion_marks = segment.marks;
+        message
     }
 
     /// What was sent since the last look.
@@ -196,7 +208,7 @@ impl Script {
         let end = |address, port| Endpoint { address, port };
         let ends = Ends { local: end(A, header.source), remote: end(B, header.destination) };
         assert!(ends.pseudo(message.len()).add(message.sum(0)).is_right(), "a wrong checksum was sent: {text}");
-        Sent { text, header, options, data }
+        Sent { text, header, options, data, ecn_capable: message.attributes.ecn_capable }
     }
 
     /// What was sent since the last look is exactly this.
