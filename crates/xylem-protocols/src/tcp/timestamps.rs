@@ -42,9 +42,10 @@ impl Clock {
         }
     }
 
-    /// The peer's first value, on its SYN.
+    /// The peer's first value, on its SYN. Ours was sent before now, perhaps by the embryo.
     pub fn agree(&mut self, first: SequenceNumber, now: Instant) {
         (self.agreed, self.recent, self.recent_at) = (true, first, now);
+        self.last_sent = self.value(now);
     }
 
     /// What is added to the host's milliseconds.
