@@ -19,6 +19,9 @@ pub trait Anchor: Send + Sync {
     /// The path takes `room` bytes more now. Called after every step in which it may have changed.
     fn room(&self, _room: usize) {}
 
+    /// Nothing has happened for a while, and the path has come to rest: memory kept for the next message may go.
+    fn rests(&self) {}
+
     /// The path is gone; nothing follows.
     fn gone(&self) {}
 }

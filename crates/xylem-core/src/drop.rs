@@ -39,6 +39,8 @@ pub mod linker {
     pub static NO_PATH: DropReason = DropReason::new("linker", "the path has gone");
     /// The path was made for sending only, and nobody reads it.
     pub static NOBODY: DropReason = DropReason::new("linker", "nobody reads this path");
+    /// The path was at rest, and could not be opened again.
+    pub static NOT_WOKEN: DropReason = DropReason::new("linker", "the path could not be woken");
     /// The path's inbox was full.
     pub static INBOX_FULL: DropReason = DropReason::new("linker", "the path's inbox is full");
     /// The path had no room for what was pushed without asking.

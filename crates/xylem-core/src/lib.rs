@@ -44,7 +44,7 @@ pub use opening::{
 };
 pub use outbox::{Levels, Outbox, Reply};
 pub use participants::{Part, Participants, Side};
-pub use path::{EnableId, End, HEIGHT_MAX, Leaf, Path, PathId};
+pub use path::{EnableId, End, HEIGHT_MAX, Leaf, Path, PathId, Resting};
 pub use pool::{Buffer, Pool, SharedBuffer};
 pub use protocol::{Demux, Protocol};
 pub use random::Random;

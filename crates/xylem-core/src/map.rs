@@ -91,7 +91,7 @@ impl<K: Hash + Eq + Copy + Send + Sync + 'static, V: PartialEq + Copy + Send + S
         Map(Arc::new(Shards { hash: Keyed::new(random), limit: limit.div_ceil(SHARDS), shards }))
     }
 
-    /// Binds `key` to `value`, alone.
+    /// Binds `key` to `value`, alone; or once more to the same value, for a holder that takes over from another.
     pub fn bind(&self, key: K, value: V) -> Result<Binding, BindError> {
         self.insert(key, value, false)
     }
@@ -106,8 +106,13 @@ impl<K: Hash + Eq + Copy + Send + Sync + 'static, V: PartialEq + Copy + Send + S
         let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
         let full = shard.len() >= self.0.limit;
         match shard.entry(hash, |(known, _)| *known == key, |(key, _)| self.0.hash.hash_one(key)) {
-            Entry::Occupied(_) if !beside => return Err(BindError::InUse),
-            Entry::Occupied(mut entry) => entry.get_mut().1.push(value),
+            Entry::Occupied(mut entry) => {
+                let values = &mut entry.get_mut().1;
+                if !beside && values.iter().any(|other| *other != value) {
+                    return Err(BindError::InUse);
+                }
+                values.push(value);
+            }
             Entry::Vacant(_) if full => return Err(BindError::Full),
             Entry::Vacant(entry) => {
                 entry.insert((key, SmallVec::from_buf([value])));
@@ -159,6 +164,10 @@ mod tests {
         let map: Map<u32, u8> = Map::new(100, &mut Random::seeded(1));
         let one = map.bind(7, 1).unwrap();
         assert_eq!(map.bind(7, 2).err(), Some(BindError::InUse));
+        let again = map.bind(7, 1).expect("its own value may be bound once more");
+        drop(one);
+        assert_eq!(map.find(&7), Some(1), "the second holder still holds it");
+        let one = again;
         let two = map.bind_another(7, 2).unwrap();
         assert_eq!(map.find_all(&7).as_slice(), [1, 2]);
         drop(one);

@@ -123,7 +123,7 @@ pub struct Opened {
     /// Where it ends, from left to right.
     pub leaves: SmallVec<[Leaf; 1]>,
     /// The keys its protocols hold for it.
-    pub bindings: SmallVec<[Binding; 2]>,
+    pub bindings: SmallVec<[Binding; 1]>,
     /// Its participants in full, as each protocol completed them.
     pub participants: Participants,
     /// What it offers to the one above.
@@ -279,7 +279,7 @@ pub struct Enabled {
     /// The participants with the parts that were chosen (a free port).
     pub participants: Participants,
     /// The keys its protocols hold for it.
-    pub bindings: SmallVec<[Binding; 2]>,
+    pub bindings: SmallVec<[Binding; 1]>,
 }
 
 /// What the linker does for a protocol that is enabled.
@@ -303,7 +303,7 @@ pub struct Enabling<'a> {
     /// The random stream.
     pub random: &'a mut Random,
     linker: &'a mut dyn EnableLinker,
-    bindings: SmallVec<[Binding; 2]>,
+    bindings: SmallVec<[Binding; 1]>,
 }
 
 impl<'a> Enabling<'a> {

@@ -1,13 +1,15 @@
 //! Participants: who converses. Each side is a list of parts, popped layer by layer as an open goes down, and put
 //! together layer by layer as demultiplexing climbs. The local side comes first.
 
+use crate::record::{BadRecord, Record};
 use arrayvec::ArrayVec;
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use xylem_wire::EthernetAddress;
 use xylem_wire::Port;
 
 /// One address part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Part {
     /// A host on the internet.
@@ -110,6 +112,14 @@ impl Side {
     pub fn iter(&self) -> impl Iterator<Item = &Part> {
         self.0.iter()
     }
+
+    fn read(record: &mut Record) -> Result<Side, BadRecord> {
+        let parts: Vec<Part> = record.take("the parts of a participant")?;
+        if parts.len() > PARTS_MAX {
+            return Err(BadRecord { at: 0, expected: "as many parts as a participant has" });
+        }
+        Ok(Side(parts.into_iter().collect()))
+    }
 }
 
 impl<const N: usize> From<[Part; N]> for Side {
@@ -132,6 +142,20 @@ impl Participants {
     /// Both sides, lowest part first.
     pub fn new(local: impl Into<Side>, remote: impl Into<Side>) -> Participants {
         Participants { local: local.into(), remote: remote.into() }
+    }
+
+    /// Writes both sides into a record.
+    pub fn write(&self, record: &mut Record) {
+        record.put(&self.local.0.as_slice());
+        record.put(&self.remote.0.as_slice());
+    }
+
+    /// Reads what [`write`](Participants::write) wrote.
+    ///
+    /// # Errors
+    /// [`BadRecord`] if something else stands there.
+    pub fn read(record: &mut Record) -> Result<Participants, BadRecord> {
+        Ok(Participants { local: Side::read(record)?, remote: Side::read(record)? })
     }
 
     /// Two ends on the internet: host below, port above. A local host left out is chosen by the route.

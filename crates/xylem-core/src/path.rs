@@ -63,7 +63,7 @@ pub struct Path {
     /// Who converses.
     pub participants: Participants,
     random: Random,
-    bindings: SmallVec<[Binding; 2]>,
+    bindings: SmallVec<[Binding; 1]>,
 }
 
 impl Path {
@@ -175,6 +175,22 @@ impl Path {
         record
     }
 
+    /// Whether it may come to rest: it has no deadline, its sessions are all in their records, and no other path has a
+    /// part in it.
+    pub fn may_rest(&self) -> bool {
+        let alone = self.leaves.iter().all(|leaf| matches!(leaf.end, End::Device(_)));
+        alone && self.session.deadline().is_none() && self.session.may_rest()
+    }
+
+    /// Comes to rest: of its sessions only the record stays, and its keys stay held.
+    pub fn rest(mut self) -> Resting {
+        let mut record = Record::default();
+        self.participants.write(&mut record);
+        record.put(&self.random.next());
+        self.session.export(&mut record);
+        Resting { record: record.into_bytes().into_boxed_slice(), _bindings: self.bindings }
+    }
+
     /// Frees the keys before the path itself goes, so that its successor can take them (a path that moves).
     pub fn release(&mut self) {
         self.bindings.clear();
@@ -187,5 +203,24 @@ impl Path {
         let result = verb(&mut *self.session, out);
         std::mem::swap(&mut out.random, &mut self.random);
         result
+    }
+}
+
+/// A path at rest: a conversation in which nothing happens, kept in some hundred bytes. Its keys are held, so that what
+/// arrives finds it; whoever finds it opens it again from its record, as on arrival in another instance, and lets this go
+/// when the path that goes on holds the keys.
+pub struct Resting {
+    record: Box<[u8]>,
+    _bindings: SmallVec<[Binding; 1]>,
+}
+
+impl Resting {
+    /// Who converses, the random stream to go on with, and the record to open from.
+    pub fn read(&self) -> (Participants, Random, Record) {
+        let mut record = Record::from_bytes(self.record.to_vec());
+        let whole = "a path at rest wrote this record itself";
+        let participants = Participants::read(&mut record).expect(whole);
+        let seed: u64 = record.take("the seed of a random stream").expect(whole);
+        (participants, Random::seeded(seed), record)
     }
 }

@@ -37,6 +37,11 @@ impl Record {
         Record { bytes, read: 0 }
     }
 
+    /// All its bytes, read or not.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// Its bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes

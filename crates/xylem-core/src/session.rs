@@ -78,6 +78,12 @@ pub trait Session: Send {
     /// Writes all that another instance needs to go on from here (see `Protocol::import`).
     fn export(&self, _record: &mut Record) {}
 
+    /// Whether its record says everything about it, and it waits for nothing: then its path may come to rest, and be a
+    /// record until something happens (see [`Path::rest`](crate::Path::rest)).
+    fn may_rest(&self) -> bool {
+        false
+    }
+
     /// The application has closed. The session ends in its own time, with `out.finish()`.
     fn close(&mut self, out: &mut Outbox) {
         out.finish();
@@ -135,6 +141,9 @@ impl<S: Session + ?Sized> Session for Box<S> {
     }
     fn export(&self, record: &mut Record) {
         (**self).export(record);
+    }
+    fn may_rest(&self) -> bool {
+        (**self).may_rest()
     }
     fn close(&mut self, out: &mut Outbox) {
         (**self).close(out);

@@ -305,6 +305,9 @@ impl Session for [Box<dyn Session>] {
     fn export(&self, record: &mut Record) {
         self.iter().for_each(|session| session.export(record));
     }
+    fn may_rest(&self) -> bool {
+        self.iter().all(|session| session.may_rest())
+    }
     fn close(&mut self, out: &mut Outbox) {
         linked!(self, session => session.close(out));
     }
@@ -346,6 +349,9 @@ impl Session for Chain {
     }
     fn export(&self, record: &mut Record) {
         self.0.export(record);
+    }
+    fn may_rest(&self) -> bool {
+        self.0.may_rest()
     }
     fn close(&mut self, out: &mut Outbox) {
         self.0.close(out);
@@ -397,6 +403,9 @@ impl<U: Session, L: Session> Session for Stack<U, L> {
     fn export(&self, record: &mut Record) {
         self.upper.export(record);
         self.lower.export(record);
+    }
+    fn may_rest(&self) -> bool {
+        self.upper.may_rest() && self.lower.may_rest()
     }
     fn close(&mut self, out: &mut Outbox) {
         self.seam().close(out);

@@ -10,6 +10,7 @@
 //! | `linker.rs` | opens and enables, down through the graph |
 //! | `request.rs` | what applications ask for |
 //! | `reply.rs` | messages without a path of their own |
+//! | `rest.rs` | idle paths, kept as their records |
 //! | `trunk.rs` | paths on which other paths stand |
 //! | `edge.rs` | the device's edge: late cutting, checksums |
 
@@ -20,6 +21,7 @@ mod node;
 mod paths;
 mod reply;
 mod request;
+mod rest;
 mod serve;
 mod shepherd;
 #[cfg(test)]
@@ -32,6 +34,7 @@ pub use node::{Below, Lower, Node};
 pub use paths::{INBOX_MAX, Work};
 pub use reply::KEPT_PATHS_MAX;
 pub use request::{Emigrant, Listening};
+pub use rest::{AWAKE_MANY, REST_AFTER, REST_SOON_AFTER};
 pub use shepherd::Shepherd;
 pub use turn::Wake;
 pub use world::{DeviceFacts, World};
@@ -40,7 +43,7 @@ use paths::{Cell, Table};
 use reply::KeptPaths;
 use request::Enable;
 use serve::Waiters;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trunk::Trunks;
 use xylem_core::{DropReason, Drops, Instant, PathId, Pool, Random, Wheel};
@@ -102,6 +105,8 @@ struct Counters {
     frames_out: AtomicU64,
     opened: AtomicU64,
     gone: AtomicU64,
+    /// Paths that are at rest now.
+    resting: AtomicUsize,
 }
 
 /// A reading of the counters.

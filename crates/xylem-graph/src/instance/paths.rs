@@ -5,9 +5,9 @@
 
 use smallvec::SmallVec;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
-use xylem_core::{Anchor, Batch, Control, Instant, Leaf, Message, Path, PathId, Setting};
+use xylem_core::{Anchor, Batch, Control, Instant, Leaf, Message, Path, PathId, Resting, Setting};
 
 /// What can be asked of a path.
 #[derive(Debug)]
@@ -38,10 +38,33 @@ pub(crate) enum Top {
     Nobody,
 }
 
-/// A path with what the instance must know of it. Only the holder of the cell's lock sees it.
+/// Who lives in a cell. Only the holder of the cell's lock sees it.
+pub(crate) enum Tenancy {
+    /// A path and what the instance must know of it.
+    Awake(Box<Tenant>),
+    /// A path at rest: see `rest.rs`.
+    Resting(Box<Sleeper>),
+    /// Nobody: the path has not come yet, or has gone.
+    Empty,
+}
+
+/// What is kept of a tenant whose path is at rest.
+pub(crate) struct Sleeper {
+    pub path: Resting,
+    pub anchor: Arc<dyn Anchor>,
+    /// See [`Tenant`].
+    pub node: u8,
+    pub room_most: usize,
+}
+
+/// A path with what the instance must know of it.
 pub(crate) struct Tenant {
     pub path: Path,
     pub top: Top,
+    /// The node it was opened at.
+    pub node: u8,
+    /// When something last happened to it.
+    pub active_at: Instant,
     /// Deadlines that stand on the wheel for it, the soonest last.
     pub armed: SmallVec<[Instant; 2]>,
     /// The room last told to the anchor.
@@ -59,19 +82,27 @@ pub(crate) struct Tenant {
 pub(crate) struct Cell {
     pub id: PathId,
     /// The leaves, if there are several.
-    leaves: SmallVec<[Leaf; 0]>,
-    tenant: Mutex<Option<Tenant>>,
-    inbox: Mutex<VecDeque<Work>>,
-    waiting: AtomicUsize,
+    leaves: Option<Box<[Leaf]>>,
+    tenancy: Mutex<Tenancy>,
+    /// Made when it is first needed: few paths are ever found busy.
+    inbox: Mutex<Option<Box<VecDeque<Work>>>>,
+    waiting: AtomicU32,
 }
 
 /// The most arrived messages that wait in one path's inbox.
 pub const INBOX_MAX: usize = 4 * Batch::LIMIT;
 
+impl Tenancy {
+    /// Takes it out.
+    pub fn take(&mut self) -> Tenancy {
+        std::mem::replace(self, Tenancy::Empty)
+    }
+}
+
 impl Tenant {
-    pub fn new(path: Path, top: Top) -> Tenant {
+    pub fn new(path: Path, top: Top, node: u8, now: Instant) -> Tenant {
         let (armed, held) = (SmallVec::new(), VecDeque::new());
-        Tenant { path, top, armed, room: 0, room_most: 0, held, finished: false, linger: None }
+        Tenant { path, top, node, active_at: now, armed, room: 0, room_most: 0, held, finished: false, linger: None }
     }
 
     /// Whether `work` has to wait for room, or behind work that does. The anchor hears of room between steps, so what it
@@ -99,25 +130,27 @@ impl Tenant {
 impl Cell {
     pub fn new(id: PathId, tenant: Tenant) -> Cell {
         let leaves = &tenant.path.leaves;
-        let leaves = if leaves.len() > 1 { SmallVec::from_iter(leaves.iter().cloned()) } else { SmallVec::new() };
-        Cell { id, leaves, tenant: Mutex::new(Some(tenant)), inbox: Mutex::default(), waiting: AtomicUsize::new(0) }
+        let leaves = (leaves.len() > 1).then(|| leaves.iter().cloned().collect());
+        let tenancy = Mutex::new(Tenancy::Awake(Box::new(tenant)));
+        Cell { id, leaves, tenancy, inbox: Mutex::default(), waiting: AtomicU32::new(0) }
     }
 
     /// Which leaf a message came in by, having climbed `way`.
     pub fn leaf_of(&self, way: &[u8]) -> u8 {
-        self.leaves.iter().position(|leaf| way.starts_with(&leaf.way)).unwrap_or(0) as u8
+        let leaves = self.leaves.as_deref().unwrap_or_default();
+        leaves.iter().position(|leaf| way.starts_with(&leaf.way)).unwrap_or(0) as u8
     }
 
-    pub fn try_lock(&self) -> Option<MutexGuard<'_, Option<Tenant>>> {
-        match self.tenant.try_lock() {
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, Tenancy>> {
+        match self.tenancy.try_lock() {
             Ok(guard) => Some(guard),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, Option<Tenant>> {
-        self.tenant.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn lock(&self) -> MutexGuard<'_, Tenancy> {
+        self.tenancy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn inbox_is_empty(&self) -> bool {
@@ -129,6 +162,7 @@ impl Cell {
     #[must_use]
     pub fn put(&self, work: Work) -> bool {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let inbox = inbox.get_or_insert_default();
         if let (Work::Credit(more), Some(Work::Credit(sum))) = (&work, inbox.back_mut()) {
             *sum += more;
             return true;
@@ -137,7 +171,7 @@ impl Cell {
             return false;
         }
         inbox.push_back(work);
-        self.waiting.store(inbox.len(), Ordering::SeqCst);
+        self.waiting.store(inbox.len() as u32, Ordering::SeqCst);
         // Pairs with the fence in `left_empty`: either the holder sees this work, or we find the lock free.
         fence(Ordering::SeqCst);
         true
@@ -148,8 +182,9 @@ impl Cell {
             return None;
         }
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let inbox = inbox.as_mut()?;
         let work = inbox.pop_front();
-        self.waiting.store(inbox.len(), Ordering::SeqCst);
+        self.waiting.store(inbox.len() as u32, Ordering::SeqCst);
         work
     }
 

@@ -82,7 +82,10 @@ impl Instance {
         };
         // A protocol straight on its device has no session below; its replies cannot go through a chain.
         let opened = opened.and_then(|it| if it.sessions.is_empty() { Err(OpenError::NoLower(0)) } else { Ok(it) });
-        self.settle_in(id, opened, Top::Nobody)?;
+        let node = match key {
+            Key::Below(node, ..) | Key::At(node, ..) => *node,
+        };
+        self.settle_in(id, node, now, opened, Top::Nobody)?;
         Ok(id)
     }
 }

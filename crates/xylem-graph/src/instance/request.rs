@@ -2,15 +2,15 @@
 //! path that another thread holds gets the work into its inbox.
 
 use super::linker::{EnableWay, PathLinker};
-use super::paths::{Cell, Tenant, Top};
+use super::paths::{Cell, Sleeper, Tenancy, Tenant, Top};
 use super::reply::Key;
 use super::{Instance, Shepherd, Work, World, lock};
 use smallvec::SmallVec;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use xylem_core::{
-    Acceptor, Anchor, Binding, EnableError, EnableId, EnableWish, Message, OpenError, Opened, Participants, Path,
-    PathId, Record,
+    Acceptor, Anchor, Binding, EnableError, EnableId, EnableWish, Instant, Message, OpenError, Opened, Participants,
+    Path, PathId, Record,
 };
 
 /// A standing passive open.
@@ -19,7 +19,7 @@ pub(super) struct Enable {
     /// The node the application enabled at: paths reach from there down.
     pub top: u8,
     pub participants: Participants,
-    bindings: Mutex<SmallVec<[Binding; 2]>>,
+    bindings: Mutex<SmallVec<[Binding; 1]>>,
 }
 
 /// An enable as its application knows it.
@@ -59,7 +59,7 @@ impl Instance {
         let id = self.reserve_path()?;
         let linker = PathLinker::new(self, node, id, shepherd.out.now);
         let opened = linker.open_node(node, 0, participants, &mut self.random(), None);
-        self.settle_in(id, opened, Top::Anchor(anchor))?;
+        self.settle_in(id, node, shepherd.out.now, opened, Top::Anchor(anchor))?;
         self.request(world, shepherd, id, Work::Look);
         Ok(id)
     }
@@ -68,7 +68,11 @@ impl Instance {
     /// has gone.
     pub fn participants(&self, id: PathId) -> Option<Participants> {
         let cell = self.paths.find(id.index, id.generation)?;
-        cell.lock().as_ref().map(|tenant| tenant.path.participants.clone())
+        match &*cell.lock() {
+            Tenancy::Awake(tenant) => Some(tenant.path.participants.clone()),
+            Tenancy::Resting(sleeper) => Some(sleeper.path.read().0),
+            Tenancy::Empty => None,
+        }
     }
 
     /// Asks something of a path; a path that has gone hears nothing.
@@ -147,7 +151,7 @@ impl Instance {
         let anchor = who.and_then(|who| enable.acceptor.accept(id, &who));
         let refused = anchor.is_none();
         let top = anchor.map_or(Top::Nobody, Top::Anchor);
-        self.settle_in(id, opened, top).ok()?;
+        self.settle_in(id, enable.top, shepherd.out.now, opened, top).ok()?;
         if refused {
             shepherd.pending.push_back((id, Work::Control(xylem_core::Control::Set(xylem_core::Setting::Abort))));
             shepherd.pending.push_back((id, Work::Close));
@@ -158,7 +162,12 @@ impl Instance {
     /// Takes a path out, to go on in another instance: its keys are free when this returns. `None` if it has gone.
     pub fn emigrate(&self, id: PathId) -> Option<Emigrant> {
         let cell = self.paths.find(id.index, id.generation)?;
-        let mut tenant = cell.lock().take()?;
+        let tenancy = cell.lock().take();
+        let mut tenant = match tenancy {
+            Tenancy::Awake(tenant) => tenant,
+            Tenancy::Resting(sleeper) => return Some(self.emigrate_resting(id, &cell, *sleeper)),
+            Tenancy::Empty => return None,
+        };
         self.paths.remove(id.index, id.generation);
         self.counters.gone.fetch_add(1, Ordering::Relaxed);
         // What waited for room was asked before what waits in the inbox.
@@ -168,6 +177,16 @@ impl Instance {
         tenant.path.release();
         let (participants, room_most) = (tenant.path.participants.clone(), tenant.room_most);
         Some(Emigrant { record, inbox, participants, room_most })
+    }
+
+    /// A path at rest is its record already.
+    fn emigrate_resting(&self, id: PathId, cell: &Cell, sleeper: Sleeper) -> Emigrant {
+        self.paths.remove(id.index, id.generation);
+        self.counters.gone.fetch_add(1, Ordering::Relaxed);
+        self.counters.resting.fetch_sub(1, Ordering::Relaxed);
+        let (participants, _, record) = sleeper.path.read();
+        let inbox = std::iter::from_fn(|| cell.take()).collect();
+        Emigrant { record, inbox, participants, room_most: sleeper.room_most }
     }
 
     /// Takes a path in that comes from another instance, and goes on with it.
@@ -184,9 +203,9 @@ impl Instance {
         let linker = PathLinker::new(self, node, id, shepherd.out.now);
         let record = Some(&mut emigrant.record);
         let opened = linker.open_node(node, 0, emigrant.participants, &mut self.random(), record);
-        self.settle_in(id, opened, Top::Anchor(anchor))?;
+        self.settle_in(id, node, shepherd.out.now, opened, Top::Anchor(anchor))?;
         if let Some(cell) = self.paths.find(id.index, id.generation)
-            && let Some(tenant) = cell.lock().as_mut()
+            && let Tenancy::Awake(tenant) = &mut *cell.lock()
         {
             tenant.room_most = emigrant.room_most;
         }
@@ -203,11 +222,18 @@ impl Instance {
     }
 
     /// Gives what has opened its place in the table, or the place back if it has not.
-    pub(super) fn settle_in(&self, id: PathId, opened: Result<Opened, OpenError>, top: Top) -> Result<(), OpenError> {
+    pub(super) fn settle_in(
+        &self,
+        id: PathId,
+        node: u8,
+        now: Instant,
+        opened: Result<Opened, OpenError>,
+        top: Top,
+    ) -> Result<(), OpenError> {
         match opened {
             Ok(opened) => {
                 let path = Path::new(opened, self.random());
-                let tenant = Tenant::new(path, top);
+                let tenant = Tenant::new(path, top, node, now);
                 self.paths.fill(id.index, Arc::new(Cell::new(id, tenant)));
                 self.counters.opened.fetch_add(1, Ordering::Relaxed);
                 Ok(())

@@ -2,7 +2,7 @@
 //! the verbs leave in the outbox is carried on from here: up to the anchor or the protocols above a trunk, down to the
 //! device's edge, and questions to the protocols.
 
-use super::paths::{Cell, Tenant, Top, Work};
+use super::paths::{Cell, Tenancy, Tenant, Top, Work};
 use super::{Due, Instance, Shepherd, World, lock};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ impl Instance {
 
     fn serve_cell<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Arc<Cell>, work: Work) {
         if let Some(mut guard) = cell.inbox_is_empty().then(|| cell.try_lock()).flatten() {
-            match guard.as_mut() {
+            match self.awake(shepherd, cell, &mut guard, &work) {
                 Some(tenant) => self.step(world, shepherd, cell, tenant, work),
                 None if matches!(work, Work::Arrive(_) | Work::Push(_)) => self.dropped(&linker::NO_PATH),
                 None => {}
@@ -92,8 +92,9 @@ impl Instance {
     ) {
         let cell = ticket.cell;
         if let Some(mut guard) = cell.inbox_is_empty().then(|| cell.try_lock()).flatten() {
-            match guard.as_mut() {
+            match self.awaken(shepherd, &cell, &mut guard) {
                 Some(tenant) => {
+                    tenant.active_at = shepherd.out.now;
                     tenant.path.pop_batch(batch, &mut shepherd.out);
                     self.settle(world, shepherd, &cell, tenant);
                 }
@@ -114,14 +115,21 @@ impl Instance {
     fn empty_inbox<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Arc<Cell>) {
         loop {
             let Some(mut guard) = cell.try_lock() else { return };
-            let Some(tenant) = guard.as_mut() else { return };
             while let Some(work) = cell.take() {
+                let Some(tenant) = self.awake(shepherd, cell, &mut guard, &work) else { break };
                 self.step(world, shepherd, cell, tenant, work);
             }
-            if tenant.finished {
-                let tenant = guard.take();
-                drop(guard);
-                return self.bury(world, shepherd, cell, tenant);
+            match &*guard {
+                Tenancy::Empty => return,
+                Tenancy::Awake(tenant) if tenant.finished => {
+                    let Tenancy::Awake(tenant) = guard.take() else { unreachable!("it was awake a line ago") };
+                    drop(guard);
+                    return self.bury(world, shepherd, cell, *tenant);
+                }
+                Tenancy::Awake(tenant) if tenant.wants_rest(shepherd.out.now, self.rest_after()) => {
+                    self.lay_to_rest(&mut guard)
+                }
+                Tenancy::Awake(_) | Tenancy::Resting(_) => {}
             }
             drop(guard);
             if cell.left_empty() {
@@ -155,6 +163,9 @@ impl Instance {
         if tenant.must_wait(&work) {
             tenant.held.push_back(work);
             return;
+        }
+        if !matches!(work, Work::Timeout(_)) {
+            tenant.active_at = shepherd.out.now;
         }
         self.act(&mut shepherd.out, tenant, work);
         self.settle(world, shepherd, cell, tenant);
@@ -218,7 +229,7 @@ impl Instance {
             tenant.path.timeout(&mut shepherd.out);
             round += 1;
         };
-        if let Some(deadline) = deadline {
+        if let Some(deadline) = deadline.or_else(|| tenant.rests_at(shepherd.out.now, self.rest_after())) {
             self.arm_path(world, cell.id, tenant, deadline);
         }
         if let Top::Anchor(anchor) = &tenant.top {
@@ -389,8 +400,7 @@ impl Instance {
 
     /// The path is finished: what lingers goes to its protocol, its keys are freed, and its anchor is told. In this order,
     /// so that no segment finds neither the path nor what it left.
-    fn bury<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Cell, tenant: Option<Tenant>) {
-        let Some(tenant) = tenant else { return };
+    fn bury<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Cell, tenant: Tenant) {
         self.paths.remove(cell.id.index, cell.id.generation);
         while cell.take().is_some() {}
         self.counters.gone.fetch_add(1, Ordering::Relaxed);

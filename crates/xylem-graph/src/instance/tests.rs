@@ -146,7 +146,7 @@ fn what_can_never_fit_is_dropped_and_an_abort_waits_for_nobody() {
 fn an_inbox_refuses_arrivals_beyond_its_limit_and_nothing_else() {
     let path = Path::of(Narrow(ROOM), End::Device(0), Random::seeded(1));
     let id = PathId { index: 0, generation: 0 };
-    let cell = Cell::new(id, Tenant::new(path, Top::Nobody));
+    let cell = Cell::new(id, Tenant::new(path, Top::Nobody, 0, Instant::ZERO));
     let arrival = || Work::Arrive(Message::default());
     for _ in 0..INBOX_MAX {
         assert!(cell.put(arrival()));

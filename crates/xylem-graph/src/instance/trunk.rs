@@ -83,7 +83,7 @@ impl Instance {
         let linker = PathLinker::new(self, node, id, now);
         let opened = linker.open_node(node, 0, key.1.clone(), random, None);
         let offer = opened.as_ref().ok().map(|opened| (opened.facts.clone(), opened.participants.clone()));
-        self.settle_in(id, opened, Top::Node(node))?;
+        self.settle_in(id, node, now, opened, Top::Node(node))?;
         let (facts, completed) = offer.expect("what failed to open has returned above");
         let facts = facts.expect("what opens says what it offers");
         let mut trunks = lock(&self.trunks);

@@ -73,6 +73,11 @@ impl Incoming {
         due.then(|| std::mem::take(&mut self.owed))
     }
 
+    /// Gives back the memory of an empty queue.
+    pub fn shrink(&mut self) {
+        self.queue.shrink_to_fit();
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         *self = Incoming::default();

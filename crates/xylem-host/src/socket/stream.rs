@@ -13,10 +13,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Poll, Waker};
 use xylem_core::{
-    Anchor, Answer, Buffer, Control, Event, HEADROOM, Message, NetworkErrorKind, PathId, Pool, Question, Setting, Slice,
+    Anchor, Answer, Buffer, Control, Endpoint, Event, HEADROOM, Message, NetworkErrorKind, PathId, Pool, Question,
+    Setting, Slice,
 };
 use xylem_core::{Status, pool};
 use xylem_graph::instance::Work;
+use xylem_wire::Port;
 
 /// See the module's text.
 #[derive(Default)]
@@ -30,8 +32,8 @@ pub(crate) struct Stream {
 /// What is known of a connection once it has a path.
 struct Name {
     path: PathId,
-    local: SocketAddr,
-    peer: SocketAddr,
+    local: Endpoint,
+    peer: Endpoint,
 }
 
 #[derive(Default)]
@@ -89,6 +91,10 @@ pub struct Readiness {
 
 const _: () = assert!(size_of::<Stream>() <= 384, "a connection that waits costs little");
 
+/// The most bytes one write hands over at once: as many large buffers as a message names without allocating. Every push
+/// ends in a segment that may be shorter than others, so fewer and longer ones are better.
+const WRITE_MAX: usize = 2 * pool::LARGE;
+
 /// The largest write that is copied into small buffers: what five of them hold, the first of them with headroom.
 const SMALL_WRITE_MAX: usize = 5 * pool::SMALL - HEADROOM;
 
@@ -101,7 +107,8 @@ impl Stream {
 
     /// Gives it its path. Done once, before anybody asks.
     pub fn named(&self, path: PathId, local: SocketAddr, peer: SocketAddr) {
-        let fresh = self.name.set(Name { path, local, peer }).is_ok();
+        let end = |address: SocketAddr| Endpoint { address: address.ip(), port: Port(address.port()) };
+        let fresh = self.name.set(Name { path, local: end(local), peer: end(peer) }).is_ok();
         assert!(fresh, "a connection got a second path");
     }
 
@@ -116,12 +123,14 @@ impl Stream {
 
     /// Our end.
     pub fn local(&self) -> SocketAddr {
-        self.name().local
+        let Endpoint { address, port } = self.name().local;
+        SocketAddr::new(address, port.0)
     }
 
     /// The peer's end.
     pub fn peer(&self) -> SocketAddr {
-        self.name().peer
+        let Endpoint { address, port } = self.name().peer;
+        SocketAddr::new(address, port.0)
     }
 
     /// Changes the state, and calls whom the change concerns when the lock is free again.
@@ -253,7 +262,7 @@ impl Stream {
         if state.send_closed || state.stage == Stage::Gone {
             return Poll::Ready(Err(ErrorKind::BrokenPipe.into()));
         }
-        let count = wanted.min(pool::LARGE);
+        let count = wanted.min(WRITE_MAX);
         if wanted == 0 {
             return Poll::Ready(Ok(0));
         }
@@ -365,13 +374,17 @@ impl Stream {
 /// empty takes small ones.
 fn copy(pool: &Pool, from: &[IoSlice<'_>], count: usize) -> Option<(Message, usize)> {
     let mut source = Source { slices: from, offset: 0 };
-    if count > SMALL_WRITE_MAX
+    let (mut message, mut copied) = (Message::default(), 0);
+    while count - copied > SMALL_WRITE_MAX
         && let Some(mut buffer) = pool.take(pool::LARGE)
     {
-        source.fill(&mut buffer[..count]);
-        let mut message = Message::default();
-        message.append_slice(Slice::new(buffer.share(), 0, count));
-        return Some((message, count));
+        let piece = (count - copied).min(pool::LARGE);
+        source.fill(&mut buffer[..piece]);
+        message.append_slice(Slice::new(buffer.share(), 0, piece));
+        copied += piece;
+    }
+    if copied > 0 {
+        return Some((message, copied));
     }
     let mut copied = count.min(pool::SMALL - HEADROOM);
     let mut buffer: Buffer = pool.take(pool::SMALL)?;
@@ -478,6 +491,13 @@ impl Anchor for Stream {
                 state.writers.call(calls);
             }
         });
+    }
+
+    fn rests(&self) {
+        if let Ok(mut incoming) = self.incoming.try_lock() {
+            incoming.shrink();
+        }
+        lock(&self.state).arrived.shrink_to_fit();
     }
 
     fn gone(&self) {

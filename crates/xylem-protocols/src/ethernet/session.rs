@@ -92,6 +92,10 @@ impl Session for EthernetSession {
         Verdict::Pass
     }
 
+    fn may_rest(&self) -> bool {
+        !self.closing && !matches!(&self.towards, Towards::Neighbour(waiting) if !waiting.is_empty())
+    }
+
     fn deadline(&self) -> Option<Instant> {
         match &self.towards {
             Towards::Link(_) => None,

@@ -33,6 +33,11 @@ impl PathMtu {
         self.known
     }
 
+    /// Whether something that was learnt holds for a time.
+    pub fn is_timed(&self) -> bool {
+        self.until.is_some()
+    }
+
     /// Whether routers are asked not to cut.
     pub fn forbids_cutting(&self) -> bool {
         !self.routers_may_cut

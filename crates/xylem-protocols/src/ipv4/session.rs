@@ -169,4 +169,9 @@ impl Session for Ipv4Session {
         let carried: Carried = (self.template.time_to_live, self.template.dscp, self.template.identification);
         record.put(&carried);
     }
+
+    fn may_rest(&self) -> bool {
+        // What was learnt about the way is not in the record.
+        self.mtu.bytes() == self.link.mtu && !self.mtu.is_timed()
+    }
 }

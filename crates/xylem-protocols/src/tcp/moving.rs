@@ -71,6 +71,13 @@ impl TcpSession {
         record.put(&if fits { self.send.queue.to_vec() } else { Vec::new() });
     }
 
+    /// Whether its record says everything: it is open, and nothing is queued, in flight, early or owed.
+    pub(super) fn is_quiet(&self) -> bool {
+        let sends = self.send.is_outstanding() || self.send.queue.len() > 0 || self.send.fin || self.send.starved;
+        let receives = !self.receive.early.is_empty() || self.receive.fin.is_some() || self.owed != Owed::Nothing;
+        self.state == State::Established && !sends && !receives
+    }
+
     /// The session that goes on from `record`.
     ///
     /// # Errors
@@ -104,6 +111,11 @@ impl TcpSession {
         session.no_delay = numbers.no_delay;
         session.scaled = numbers.scaled;
         session.closed = numbers.closed;
+        if !session.send.is_outstanding() {
+            // How long it has been idle did not travel either: long enough to probe the network anew (RFC 5681,
+            // section 4.1).
+            session.sent_at = Instant::ZERO;
+        }
         session.resize();
         Ok(session)
     }

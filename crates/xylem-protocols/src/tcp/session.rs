@@ -276,6 +276,10 @@ impl Session for TcpSession {
         self.write(record);
     }
 
+    fn may_rest(&self) -> bool {
+        self.is_quiet()
+    }
+
     fn close(&mut self, out: &mut Outbox) {
         self.close_both(out);
         self.end(out);

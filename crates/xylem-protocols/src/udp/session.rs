@@ -37,6 +37,10 @@ impl Session for UdpSession {
         Verdict::Pass
     }
 
+    fn may_rest(&self) -> bool {
+        true
+    }
+
     fn control(&mut self, control: &mut Control, _out: &mut Outbox) -> Handled {
         if let Control::Facts(facts) = control {
             *facts = facts.clone().less(UdpHeader::LEN);
