@@ -155,7 +155,7 @@ impl BenchArgs {
     fn measure(&self, task: Task) -> io::Result<bool> {
         let begun = Instant::now();
         let machine = Machine::look();
-        let mut notes: Vec<String> = machine.warning().into_iter().collect();
+        let mut notes: Vec<String> = machine.warnings();
         // Before any thread: a user namespace takes a process without.
         let privilege = namespace::privilege();
         if privilege.level == Level::UserNamespace {
@@ -177,8 +177,8 @@ impl BenchArgs {
         progress.clear();
         let tuned = rows.iter().map(|row| row.tuned.as_str()).find(|tuned| !tuned.is_empty()).unwrap_or("-").to_owned();
         let machine = machine.json(&terms.processors.to_string(), &tuned, begun.elapsed().as_secs_f64());
-        let report = Report { task, machine, rows, notes, repetitions };
-        self.tell(&report, &format!("{}; {tuned}", terms.processors))?;
+        let report = Report { terms, machine, rows, notes, repetitions };
+        self.tell(&report, &format!("{}; {tuned}", report.terms.processors))?;
         Ok(report.is_right())
     }
 
@@ -250,7 +250,7 @@ impl BenchArgs {
             let addresses = Addresses { congestion: Some(congestion), ..Addresses::default() };
             addressed::say(&mut graph, &addresses).map_err(io::Error::other)?;
             match file::check(&graph, &catalogue) {
-                problems if problems.is_empty() => Ok((congestion, graph.to_string())),
+                problems if problems.is_empty() => Ok((congestion, graph)),
                 problems => Err(io::Error::other(file::report(&self.graph, &problems))),
             }
         };
@@ -268,7 +268,9 @@ impl BenchArgs {
             connections: self.connections.map_or(connections, |connections| connections as usize),
             processors: Processors::choose(),
             congestion,
-            graph,
+            demux: graph.demux.value.to_string(),
+            data: graph.data.value.to_string(),
+            graph: graph.to_string(),
         })
     }
 }

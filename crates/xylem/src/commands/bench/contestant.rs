@@ -101,6 +101,10 @@ pub struct Terms {
     pub congestion: &'static str,
     /// The text of Xylem's graph.
     pub graph: String,
+    /// How its frames find their path, as the graph says.
+    pub demux: String,
+    /// How its data is touched, as the graph says.
+    pub data: String,
 }
 
 /// Where a contestant runs.
@@ -264,6 +268,12 @@ impl Contestant {
             pinning,
             congestion: terms.congestion.into(),
             tuning: TUNING.map(|(name, value)| format!("{name}={value}")).join(", "),
+            buffers: match self.ends() {
+                None => "the kernel's own tuning at both ends",
+                Some(1) => "the kernel's own tuning at its end, the graph's at Xylem's",
+                Some(_) => "the graph's at both ends",
+            }
+            .into(),
             connections: matches!(terms.task, Task::Crr | Task::Idle).then_some(terms.connections),
             seconds: terms.seconds,
         }
@@ -285,8 +295,17 @@ mod tests {
 
     fn terms() -> Terms {
         let processors = Processors { client: Some(0), server: Some(1) };
-        let graph = String::new();
-        Terms { task: Task::Rr, bytes: 1, seconds: 1.0, connections: 1, processors, congestion: "reno", graph }
+        Terms {
+            task: Task::Rr,
+            bytes: 1,
+            seconds: 1.0,
+            connections: 1,
+            processors,
+            congestion: "reno",
+            graph: String::new(),
+            demux: "layered".into(),
+            data: "layered".into(),
+        }
     }
 
     #[test]

@@ -83,6 +83,12 @@ impl Ends {
         }
     }
 
+    /// What it says went wrong, if it has said so by now.
+    pub fn excuse(&self) -> Option<String> {
+        let line = self.lines.recv_timeout(LOOK_EVERY).ok()?;
+        judge(&line).ok()?.error.map(|error| format!("the server: {error}"))
+    }
+
     fn line(&self, until: Instant, interruption: &Interruption) -> io::Result<String> {
         loop {
             match self.lines.recv_timeout(LOOK_EVERY) {

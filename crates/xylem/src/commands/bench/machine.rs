@@ -13,11 +13,15 @@ impl Machine {
         Machine { load_before: load() }
     }
 
-    /// A sentence for people if the machine was not idle.
-    pub fn warning(&self) -> Option<String> {
-        self.load_before.filter(|load| *load > LOAD_IDLE).map(|load| {
+    /// What about the machine and this program spoils the figures, a sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        let busy = self.load_before.filter(|load| *load > LOAD_IDLE).map(|load| {
             format!("the load average was {load:.1} before the run: other programs ran, so only ratios say something")
-        })
+        });
+        let slow = cfg!(debug_assertions).then(|| {
+            "this program was built with assertions of debugging: build it with --release to measure".to_owned()
+        });
+        busy.into_iter().chain(slow).collect()
     }
 
     /// As JSON.

@@ -127,6 +127,13 @@ impl Row {
 
     fn repetition(&mut self, terms: &Terms, end: Instant, interruption: &Interruption) -> io::Result<Figures> {
         interruption.check()?;
+        if Instant::now() >= end {
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "expected all repetitions within the run's time bound, got no time for this one: the machine is busy; ask \
+                 for fewer rows (--device, --shell, --waiting) or repetitions",
+            ));
+        }
         let connections = if self.work.connections.is_some() { terms.connections as u32 } else { 1 };
         let span = Duration::from_secs_f64(terms.seconds) + AROUND + CONNECTION_TIME_MAX * connections;
         let until = (Instant::now() + span).min(end);
@@ -138,8 +145,11 @@ impl Row {
             vec![first.answer(until, interruption)?]
         } else {
             first.ready(until, interruption)?;
-            let client = start(1)?.answer(until, interruption)?;
-            vec![client, first.answer(until, interruption)?]
+            match start(1)?.answer(until, interruption) {
+                Ok(client) => vec![client, first.answer(until, interruption)?],
+                // The server may be the one that went wrong, and then it says why.
+                Err(error) => return Err(first.excuse().map_or(error, io::Error::other)),
+            }
         };
         let part =
             |of: fn(&super::order::Answer) -> &Option<Outcome>| answers.iter().find_map(|answer| of(answer).clone());

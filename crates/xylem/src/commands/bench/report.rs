@@ -1,6 +1,7 @@
 //! The end of a run: the rows as a table for people and as JSON for programs. Figures are medians of the repetitions with
 //! their spread; a ratio stands only where both rows did the same work, and names both wires.
 
+use super::contestant::Terms;
 use super::measure::{Figures, Ratio, Row, ratio};
 use super::order::{Latency, Memory, Task};
 use super::samples::Middle;
@@ -9,8 +10,8 @@ use std::fmt::Write;
 
 /// The rows of a run.
 pub struct Report {
-    /// What was measured.
-    pub task: Task,
+    /// What all rows have in common.
+    pub terms: Terms,
     /// The machine, as JSON.
     pub machine: Json,
     /// The rows.
@@ -30,7 +31,7 @@ impl Report {
     /// As JSON: the keys stand in docs/bench.md.
     pub fn json(&self) -> Json {
         json!({
-            "bench": self.task.name(),
+            "bench": self.terms.task.name(),
             "machine": self.machine,
             "repetitions": self.repetitions,
             "rows": self.rows.iter().map(|row| self.row(row)).collect::<Vec<_>>(),
@@ -45,14 +46,14 @@ impl Report {
         put("stack", json!(row.contestant.stack()));
         put("device", json!(row.contestant.device()));
         put("placement", json!(xylem.map(|_| "app")));
-        put("demux", json!(xylem.map(|_| "layered")));
-        put("data", json!(xylem.map(|_| "layered")));
+        put("demux", json!(xylem.map(|_| &self.terms.demux)));
+        put("data", json!(xylem.map(|_| &self.terms.data)));
         put("mode", json!(xylem.map(|_| "exclusive")));
         put("ends", json!(row.contestant.ends()));
         put("role", json!(row.contestant.role()));
         put("shell", json!(xylem.map(|entry| entry.turns.to_string())));
         put("waiting", json!(row.contestant.waiting.to_string()));
-        if let (Task::Stream, Some(role)) = (self.task, row.contestant.role()) {
+        if let (Task::Stream, Some(role)) = (self.terms.task, row.contestant.role()) {
             // The client sends.
             put("direction", json!(if role == "client" { "to" } else { "from" }));
         }
@@ -75,7 +76,7 @@ impl Report {
             middle(&format!("cpu_us_{name}"), row.middle(|figures| Some(figures.cpu_us?[end])));
             middle(&format!("cpu_ns_per_byte_{name}"), row.middle(|figures| Some(figures.cpu_ns_per_byte?[end])));
         }
-        if self.task == Task::Idle {
+        if self.terms.task == Task::Idle {
             for (end, name) in ["client", "server"].into_iter().enumerate() {
                 let key = format!("resident_bytes_per_connection_{name}");
                 middle(&key, row.middle(|figures| resident(figures, end, row)));
@@ -83,7 +84,7 @@ impl Report {
             middle("slab_bytes_per_connection", row.middle(|figures| slab(figures, row)));
         }
         put("strays", json!(row.figures.iter().map(|figures| figures.strays).sum::<u64>()));
-        match ratio(self.task, row, &self.rows) {
+        match ratio(self.terms.task, row, &self.rows) {
             Ratio::Of { measure, names, base, each, middle } => {
                 put("ratio_to_linux", json!(rounded(middle.median)));
                 let each: Vec<f64> = each.into_iter().map(rounded).collect();
@@ -115,6 +116,11 @@ impl Report {
             });
             let _ = writeln!(text, "  {}", cells.collect::<Vec<_>>().join("   ").trim_end());
         }
+        for row in self.rows.iter().filter(|row| row.contestant.xylem.is_some() && self.terms.task != Task::Idle) {
+            if let Ratio::Refused(reason) = ratio(self.terms.task, row, &self.rows) {
+                let _ = writeln!(text, "\n  No ratio for {}: {reason}", row.contestant.title());
+            }
+        }
         for row in &self.rows {
             if let Some(failure) = &row.failure {
                 let _ = writeln!(text, "\n  FAILED: {}: {failure}", row.contestant.title());
@@ -127,10 +133,10 @@ impl Report {
     }
 
     fn headings(&self) -> &'static [&'static str] {
-        match self.task {
+        match self.terms.task {
             Task::Rr => &["round trips", "p50 us", "p90", "p99", "p99.9", "/s", "CPU us client+server", "p50, ratio"],
             Task::Crr => &["connections", "p50 us", "p90", "p99", "p99.9", "/s", "CPU us client+server", "rate, ratio"],
-            Task::Stream => &["stream", "Gbit/s", "least", "most", "CPU ns/byte sender+receiver", "Gbit/s, ratio"],
+            Task::Stream => &["stream", "Gbit/s", "CPU ns/byte sender+receiver", "Gbit/s, ratio"],
             Task::Idle => &["idle connections", "client B each", "server B each", "kernel B each", "made /s", ""],
         }
     }
@@ -139,26 +145,28 @@ impl Report {
         let text = |middle: Option<Middle>, digits: usize| {
             middle.map_or("-".to_owned(), |middle| format!("{:.digits$}", middle.median))
         };
+        let spread = |middle: Option<Middle>, digits: usize| {
+            middle.map_or("-".to_owned(), |Middle { median, least, most }| {
+                format!("{median:.digits$} ({least:.digits$}..{most:.digits$})")
+            })
+        };
         let pair = |of: fn(&Figures) -> Option<[f64; 2]>, digits: usize| {
             let end = |end: usize| text(row.middle(|figures| Some(of(figures)?[end])), digits);
             format!("{} + {}", end(0), end(1))
         };
         let mut cells = vec![row.contestant.title()];
-        match self.task {
+        match self.terms.task {
             Task::Rr | Task::Crr => {
                 let latency = |of: fn(&Latency) -> f64| row.middle(move |figures| figures.latency.as_ref().map(of));
-                for of in [|it: &Latency| it.p50, |it: &Latency| it.p90, |it: &Latency| it.p99, |it: &Latency| it.p99_9]
-                {
+                cells.push(spread(latency(|it| it.p50), 1));
+                for of in [|it: &Latency| it.p90, |it: &Latency| it.p99, |it: &Latency| it.p99_9] {
                     cells.push(text(latency(of), 1));
                 }
-                cells.push(text(row.middle(|figures| figures.per_second), 0));
+                cells.push(spread(row.middle(|figures| figures.per_second), 0));
                 cells.push(pair(|figures| figures.cpu_us, 1));
             }
             Task::Stream => {
-                let gbps = row.middle(|figures| figures.gbps);
-                cells.push(text(gbps, 1));
-                cells.push(gbps.map_or("-".into(), |it| format!("{:.1}", it.least)));
-                cells.push(gbps.map_or("-".into(), |it| format!("{:.1}", it.most)));
+                cells.push(spread(row.middle(|figures| figures.gbps), 1));
                 cells.push(pair(|figures| figures.cpu_ns_per_byte, 2));
             }
             Task::Idle => {
@@ -169,12 +177,12 @@ impl Report {
                 cells.push(text(row.middle(|figures| figures.per_second), 0));
             }
         }
-        cells.push(match ratio(self.task, row, &self.rows) {
+        cells.push(match ratio(self.terms.task, row, &self.rows) {
             Ratio::Of { names, base, middle, .. } => {
                 format!("{:.2} {names} ({:.2}..{:.2}) of {base}", middle.median, middle.least, middle.most)
             }
-            Ratio::Refused(_) if row.contestant.xylem.is_none() || self.task == Task::Idle => String::new(),
-            Ratio::Refused(reason) => format!("- ({reason})"),
+            Ratio::Refused(_) if row.contestant.xylem.is_none() || self.terms.task == Task::Idle => String::new(),
+            Ratio::Refused(_) => "-".into(),
         });
         cells
     }

@@ -35,6 +35,8 @@ pub struct Work {
     pub congestion: String,
     /// What was set alike for all contestants.
     pub tuning: String,
+    /// What says how much a connection may buffer.
+    pub buffers: String,
     /// The most connections of a repetition, where there are several.
     pub connections: Option<usize>,
     /// How long a repetition was measured, warm-up included, in seconds.
