@@ -120,8 +120,11 @@ mod tests {
         assert!(content.is_right(place, &bytes));
         assert!(!content.is_right(place + 1, &bytes) && !content.is_right(place + 65_536, &bytes));
         assert!(content.is_right(place + PERIOD_BYTES as u64, &bytes), "the content repeats itself");
-        bytes[999] ^= 1;
-        assert!(!content.is_right(place, &bytes));
+        for spoilt in [0, 999] {
+            bytes[spoilt] ^= 1;
+            assert!(!content.is_right(place, &bytes), "byte {spoilt}");
+            bytes[spoilt] ^= 1;
+        }
         assert!(content.is_right(place, &[]), "nothing is nowhere wrong");
     }
 }
