@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn whatever_differs_of_the_seven_forbids_it_and_is_said() {
-        let differs: [(&str, fn(&mut Work)); 7] = [
+        type Change = fn(&mut Work);
+        let differs: [(&str, Change); 7] = [
             ("bytes", |work| work.bytes = 2),
             ("MTU", |work| work.mtu = 9000),
             ("offloads", |work| work.offloads = "none".into()),
