@@ -7,6 +7,7 @@ use super::order::{Latency, Memory, Outcome, Task};
 use super::samples::Middle;
 use super::work::Work;
 use crate::commands::interruption::{Interrupted, Interruption};
+use serde::Serialize;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ pub const AROUND: Duration = Duration::from_secs(20);
 const CONNECTION_TIME_MAX: Duration = Duration::from_millis(5);
 
 /// What one contestant did in one repetition.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Figures {
     /// Times of single operations.
     pub latency: Option<Latency>,

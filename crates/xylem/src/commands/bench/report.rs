@@ -96,6 +96,7 @@ impl Report {
                 put("ratio", json!({ "refused": reason }));
             }
         }
+        put("each", json!(row.figures));
         put("failure", json!(row.failure));
         put("work", json!(row.work));
         Json::Object(object)
