@@ -234,6 +234,12 @@ fn a_connection_that_cannot_be_made_fails_its_row_and_no_other() {
         assert_eq!(failed, row["stack"] == "xylem", "{row}");
         assert!(!failed || row["ratio_to_linux"].is_null(), "{row}");
     }
+    // On a wire both ends are threads of one process: the one that waits for the other does not keep it.
+    let begun = Instant::now();
+    let wire = bench(&["crr", "--repetitions", "1", "--device", "wire", "--waiting", "spin", "--graph", path]);
+    let text = String::from_utf8_lossy(&wire.stdout);
+    assert!(wire.status.code() == Some(1) && text.contains("FAILED: xylem over wire"), "{text}");
+    assert!(begun.elapsed() < Duration::from_secs(15), "the end that had nobody left stayed");
     let shown = bench(&arguments);
     let text = String::from_utf8_lossy(&shown.stdout);
     assert!(shown.status.code() == Some(1) && text.contains("FAILED: xylem over tap"), "{text}");

@@ -72,31 +72,28 @@ fn act(order: &Order) -> io::Result<Answer> {
     }
 }
 
-/// Both ends on an in-process wire, a thread each.
+/// Both ends on an in-process wire, a thread each. If the client fails nobody joins the server, which may wait for it for
+/// ever: the process ends with its answer.
 fn both(order: &Order) -> io::Result<Answer> {
     let (one, other) = WireDevice::pair();
     let meter = Meter(ClockId::ThreadCPUTime);
-    thread::scope(|scope| {
-        let (tell, told) = mpsc::channel();
-        let server = scope.spawn(move || {
-            let network = xylem(order, Side::Server, |_| Ok(Box::new(other)))?;
+    let (tell, told) = mpsc::channel();
+    let its = order.clone();
+    let server = thread::spawn(move || {
+        let network = xylem(&its, Side::Server, |_| Ok(Box::new(other)))?;
+        part(&network, &its, Side::Server, meter, || {
             // The client may have failed, and then nobody listens.
-            part(&network, order, Side::Server, meter, || {
-                let _ = tell.send(());
-            })
-        });
-        let client = || {
-            let network = xylem(order, Side::Client, |_| Ok(Box::new(one)))?;
-            // If the server failed the channel is closed; its error is the one to tell.
-            match told.recv() {
-                Ok(()) => part(&network, order, Side::Client, meter, || {}),
-                Err(_) => Ok(Answer::default()),
-            }
-        };
-        let client = client()?;
-        let server = server.join().map_err(|_| io::Error::other("the server's thread panicked"))??;
-        Ok(Answer { client: client.client, ..server })
-    })
+            let _ = tell.send(());
+        })
+    });
+    let network = xylem(order, Side::Client, |_| Ok(Box::new(one)))?;
+    // If the server failed the channel is closed; its error is the one to tell.
+    let client = match told.recv() {
+        Ok(()) => part(&network, order, Side::Client, meter, || {})?,
+        Err(_) => Answer::default(),
+    };
+    let server = server.join().map_err(|_| io::Error::other("the server's thread panicked"))??;
+    Ok(Answer { client: client.client, ..server })
 }
 
 /// The part of one side.

@@ -135,8 +135,11 @@ impl Row {
                  for fewer rows (--device, --shell, --waiting) or repetitions",
             ));
         }
-        let connections = if self.work.connections.is_some() { terms.connections as u32 } else { 1 };
-        let span = Duration::from_secs_f64(terms.seconds) + AROUND + CONNECTION_TIME_MAX * connections;
+        let span = match terms.task {
+            // It ends with its last connection, the others with their time.
+            Task::Idle => CONNECTION_TIME_MAX * terms.connections as u32,
+            _ => Duration::from_secs_f64(terms.seconds),
+        } + AROUND;
         let until = (Instant::now() + span).min(end);
         let place = self.contestant.place(terms)?;
         let orders = self.contestant.orders(terms);
