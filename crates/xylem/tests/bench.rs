@@ -125,6 +125,12 @@ fn percentiles(row: &Json) {
     assert!(
         figure(row, "per_second") > 1.0 && figure(row, "cpu_us_client") > 0.0 && figure(row, "cpu_us_server") > 0.0
     );
+    if row["stack"] == "xylem" {
+        // A request and a response at least, and no storm of acknowledgments.
+        for key in ["frames_in_per_operation", "frames_out_per_operation"] {
+            assert!((0.9..=10.0).contains(&figure(row, key)), "{row}");
+        }
+    }
     assert!(row["operations"].as_u64().expect("a number") > 10 && row["gbps"].is_null(), "{row}");
 }
 
@@ -170,6 +176,7 @@ fn a_stream_in_both_directions() {
     assert_eq!(directions, ["to", "from", "to", "from"], "{result}");
     for row in rows(&result) {
         assert!(figure(row, "gbps") > 0.01 && row["p50_us"].is_null(), "{row}");
+        assert_eq!(row["stack"] == "xylem", row["bytes_per_frame"].as_f64().is_some_and(|it| it > 500.0), "{row}");
         assert!(figure(row, "cpu_ns_per_byte_client") > 0.0 && figure(row, "cpu_ns_per_byte_server") > 0.0, "{row}");
     }
 }

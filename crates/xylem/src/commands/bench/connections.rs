@@ -3,7 +3,7 @@
 //! that cannot be made fails the whole.
 
 use super::end::Meter;
-use super::network::{Network, patiently, read_least, write_all};
+use super::network::{Network, frames_between, patiently, read_least, write_all};
 use super::order::{Order, Outcome, server_at};
 use super::samples::Samples;
 use std::io;
@@ -42,7 +42,7 @@ pub fn client<N: Network>(network: &N, order: &Order, meter: Meter) -> io::Resul
         connection(&mut made, None)?;
         before = Instant::now();
     }
-    let (counted, processor) = (before, meter.read());
+    let (counted, processor, frames) = (before, meter.read(), network.frames());
     while before < until && made < order.connections {
         connection(&mut made, None)?;
         let after = Instant::now();
@@ -53,10 +53,11 @@ pub fn client<N: Network>(network: &N, order: &Order, meter: Meter) -> io::Resul
         }
     }
     let cpu_seconds = meter.read() - processor;
+    let frames = frames_between(frames, network.frames());
     connection(&mut made, Some(LAST))?;
     let operations = samples.count();
     let seconds = (before - counted).as_secs_f64();
-    Ok(Outcome { operations, seconds, cpu_seconds, latency: samples.latency(), strays, ..Outcome::default() })
+    Ok(Outcome { operations, seconds, cpu_seconds, latency: samples.latency(), strays, frames, ..Outcome::default() })
 }
 
 /// The end that accepts, answers, and closes when the client has.
@@ -66,7 +67,7 @@ pub fn client<N: Network>(network: &N, order: &Order, meter: Meter) -> io::Resul
 pub fn server<N: Network>(network: &N, listener: &N::Listener, order: &Order, meter: Meter) -> io::Result<Outcome> {
     let mut request = vec![0; order.bytes];
     let mut operations = 0;
-    let (begun, processor) = (Instant::now(), meter.read());
+    let (begun, processor, frames) = (Instant::now(), meter.read(), network.frames());
     loop {
         let mut stream = patiently(|| network.accept(listener))?;
         let count = read_least(&mut stream, &mut request, order.bytes)?;
@@ -75,10 +76,12 @@ pub fn server<N: Network>(network: &N, listener: &N::Listener, order: &Order, me
         operations += 1;
         if request[0] == LAST {
             let cpu_seconds = meter.read() - processor;
+            let frames = frames_between(frames, network.frames());
             return Ok(Outcome {
                 operations,
                 seconds: begun.elapsed().as_secs_f64(),
                 cpu_seconds,
+                frames,
                 ..Outcome::default()
             });
         }

@@ -30,6 +30,10 @@ pub struct Figures {
     pub cpu_us: Option<[f64; 2]>,
     /// Processor time of sender and receiver for a byte, in nanoseconds.
     pub cpu_ns_per_byte: Option<[f64; 2]>,
+    /// Frames that Xylem's end received and sent for an operation; of two such ends the client's.
+    pub frames: Option<[f64; 2]>,
+    /// Bytes of the stream in a frame that Xylem's end sent, or received: many segments' worth where the device cuts.
+    pub bytes_per_frame: Option<f64>,
     /// Wrong answers or bytes.
     pub strays: u64,
     /// Operations that counted.
@@ -49,10 +53,18 @@ impl Figures {
                 latency: client.latency,
                 per_second: Some(client.operations as f64 / client.seconds.max(1e-9)),
                 cpu_us: Some([client, server].map(|end| 1e6 * per(end, end.operations))),
+                frames: [client, server]
+                    .into_iter()
+                    .find_map(|end| Some(end.frames?.map(|frames| frames as f64 / end.operations.max(1) as f64))),
                 ..common
             },
             Task::Stream => Figures {
                 gbps: Some(8e-9 * server.bytes as f64 / server.seconds.max(1e-9)),
+                bytes_per_frame: match (client.frames, server.frames) {
+                    (Some([_, sent]), _) => Some(client.bytes as f64 / sent.max(1) as f64),
+                    (None, Some([received, _])) => Some(server.bytes as f64 / received.max(1) as f64),
+                    (None, None) => None,
+                },
                 cpu_ns_per_byte: Some([client, server].map(|end| 1e9 * per(end, end.bytes))),
                 ..common
             },

@@ -45,6 +45,11 @@ pub trait Network {
     /// The connection is gone.
     fn finish(&self, stream: &Self::Stream) -> io::Result<()>;
 
+    /// Frames received and sent so far, where the stack is ours to ask.
+    fn frames(&self) -> Option<[u64; 2]> {
+        None
+    }
+
     /// Stays until what was closed has been said to the peer.
     fn settle(&self) {}
 
@@ -52,6 +57,12 @@ pub trait Network {
     fn settle_briefly(&self, span: Duration) {
         std::thread::sleep(span);
     }
+}
+
+/// Frames received and sent between two looks at [`Network::frames`].
+pub fn frames_between(before: Option<[u64; 2]>, after: Option<[u64; 2]>) -> Option<[u64; 2]> {
+    let ([received, sent], [received_after, sent_after]) = before.zip(after)?;
+    Some([received_after - received, sent_after - sent])
 }
 
 /// Calls `attempt` until it no longer says "not now": at once for who blocks, after looking again for who spins.
@@ -196,6 +207,11 @@ impl Network for Xylem {
 
     fn finish(&self, stream: &Self::Stream) -> io::Result<()> {
         stream.shutdown(Shutdown::Write)
+    }
+
+    fn frames(&self) -> Option<[u64; 2]> {
+        let reading = self.stack.reading();
+        Some([reading.frames_in, reading.frames_out])
     }
 
     fn settle(&self) {

@@ -171,6 +171,9 @@ pub struct Outcome {
     pub latency: Option<Latency>,
     /// Answers that were not the one to the last question, and bytes that were not those sent. None is right.
     pub strays: u64,
+    /// Frames that Xylem's stack received and sent meanwhile, if this end is Xylem's; one that the device cuts or has
+    /// merged counts once.
+    pub frames: Option<[u64; 2]>,
     /// The memory of this end.
     pub memory: Option<Memory>,
 }

@@ -76,6 +76,9 @@ impl Report {
             middle(&format!("cpu_us_{name}"), row.middle(|figures| Some(figures.cpu_us?[end])));
             middle(&format!("cpu_ns_per_byte_{name}"), row.middle(|figures| Some(figures.cpu_ns_per_byte?[end])));
         }
+        middle("frames_in_per_operation", row.middle(|figures| Some(figures.frames?[0])));
+        middle("frames_out_per_operation", row.middle(|figures| Some(figures.frames?[1])));
+        middle("bytes_per_frame", row.middle(|figures| figures.bytes_per_frame));
         if self.terms.task == Task::Idle {
             for (end, name) in ["client", "server"].into_iter().enumerate() {
                 let key = format!("resident_bytes_per_connection_{name}");
@@ -135,9 +138,29 @@ impl Report {
 
     fn headings(&self) -> &'static [&'static str] {
         match self.terms.task {
-            Task::Rr => &["round trips", "p50 us", "p90", "p99", "p99.9", "/s", "CPU us client+server", "p50, ratio"],
-            Task::Crr => &["connections", "p50 us", "p90", "p99", "p99.9", "/s", "CPU us client+server", "rate, ratio"],
-            Task::Stream => &["stream", "Gbit/s", "CPU ns/byte sender+receiver", "Gbit/s, ratio"],
+            Task::Rr => &[
+                "round trips",
+                "p50 us",
+                "p90",
+                "p99",
+                "p99.9",
+                "/s",
+                "CPU us client+server",
+                "frames in+out",
+                "p50, ratio",
+            ],
+            Task::Crr => &[
+                "connections",
+                "p50 us",
+                "p90",
+                "p99",
+                "p99.9",
+                "/s",
+                "CPU us client+server",
+                "frames in+out",
+                "rate, ratio",
+            ],
+            Task::Stream => &["stream", "Gbit/s", "CPU ns/byte sender+receiver", "bytes a frame", "Gbit/s, ratio"],
             Task::Idle => &["idle connections", "client B each", "server B each", "kernel B each", "made /s", ""],
         }
     }
@@ -153,6 +176,9 @@ impl Report {
         };
         let pair = |of: fn(&Figures) -> Option<[f64; 2]>, digits: usize| {
             let end = |end: usize| text(row.middle(|figures| Some(of(figures)?[end])), digits);
+            if row.middle(|figures| Some(of(figures)?[0])).is_none() {
+                return "-".to_owned();
+            }
             format!("{} + {}", end(0), end(1))
         };
         let mut cells = vec![row.contestant.title()];
@@ -165,10 +191,12 @@ impl Report {
                 }
                 cells.push(spread(row.middle(|figures| figures.per_second), 0));
                 cells.push(pair(|figures| figures.cpu_us, 1));
+                cells.push(pair(|figures| figures.frames, 2));
             }
             Task::Stream => {
                 cells.push(spread(row.middle(|figures| figures.gbps), 1));
                 cells.push(pair(|figures| figures.cpu_ns_per_byte, 2));
+                cells.push(text(row.middle(|figures| figures.bytes_per_frame), 0));
             }
             Task::Idle => {
                 for end in [0, 1] {

@@ -2,7 +2,7 @@
 //! compared with its request, which carries a number: a response to an earlier one would halve the times it is part of.
 
 use super::end::Meter;
-use super::network::{Network, patiently, read_least, write_all};
+use super::network::{Network, frames_between, patiently, read_least, write_all};
 use super::order::{Order, Outcome, server_at};
 use super::samples::Samples;
 use std::io;
@@ -32,7 +32,7 @@ pub fn client<N: Network>(network: &N, order: &Order, meter: Meter) -> io::Resul
         strays += round_trip(&mut stream, number, &mut request, &mut response)?;
         before = Instant::now();
     }
-    let (counted, processor) = (before, meter.read());
+    let (counted, processor, frames) = (before, meter.read(), network.frames());
     while before < until {
         number += 1;
         strays += round_trip(&mut stream, number, &mut request, &mut response)?;
@@ -45,10 +45,11 @@ pub fn client<N: Network>(network: &N, order: &Order, meter: Meter) -> io::Resul
         }
     }
     let cpu_seconds = meter.read() - processor;
+    let frames = frames_between(frames, network.frames());
     drop(stream);
     let operations = samples.count();
     let seconds = (before - counted).as_secs_f64();
-    Ok(Outcome { operations, seconds, cpu_seconds, latency: samples.latency(), strays, ..Outcome::default() })
+    Ok(Outcome { operations, seconds, cpu_seconds, latency: samples.latency(), strays, frames, ..Outcome::default() })
 }
 
 /// One round trip: 1 if the response was not the one to this request.
@@ -78,7 +79,7 @@ fn round_trip<S: io::Read + io::Write>(
 pub fn server<N: Network>(network: &N, listener: &N::Listener, order: &Order, meter: Meter) -> io::Result<Outcome> {
     let mut stream = patiently(|| network.accept(listener))?;
     network.send_at_once(&stream)?;
-    let (begun, processor) = (Instant::now(), meter.read());
+    let (begun, processor, frames) = (Instant::now(), meter.read(), network.frames());
     let mut request = vec![0; order.bytes];
     let mut operations = 0;
     while read_least(&mut stream, &mut request, order.bytes)? == order.bytes {
@@ -86,7 +87,8 @@ pub fn server<N: Network>(network: &N, listener: &N::Listener, order: &Order, me
         operations += 1;
     }
     let cpu_seconds = meter.read() - processor;
-    Ok(Outcome { operations, seconds: begun.elapsed().as_secs_f64(), cpu_seconds, ..Outcome::default() })
+    let frames = frames_between(frames, network.frames());
+    Ok(Outcome { operations, seconds: begun.elapsed().as_secs_f64(), cpu_seconds, frames, ..Outcome::default() })
 }
 
 #[cfg(test)]

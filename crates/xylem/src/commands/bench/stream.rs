@@ -2,7 +2,7 @@
 //! place in the stream, and the receiver compares a sample of every read with what should stand there.
 
 use super::end::Meter;
-use super::network::{Network, patiently, read_least, write_all};
+use super::network::{Network, frames_between, patiently, read_least, write_all};
 use super::order::{Order, Outcome, server_at};
 use std::io::{self, ErrorKind, Read};
 use std::time::Instant;
@@ -50,7 +50,7 @@ pub fn client<N: Network>(network: &N, order: &Order, meter: Meter) -> io::Resul
     let content = Content::new(order.bytes);
     let mut stream = network.connect(server_at())?;
     let begun = Instant::now();
-    let (processor, until) = (meter.read(), begun + order.span());
+    let (processor, frames, until) = (meter.read(), network.frames(), begun + order.span());
     let mut bytes = 0;
     while Instant::now() < until {
         write_all(&mut stream, content.at(bytes, order.bytes))?;
@@ -60,7 +60,8 @@ pub fn client<N: Network>(network: &N, order: &Order, meter: Meter) -> io::Resul
     // The peer closes when it has read everything: until then a stack without a thread of its own needs this one.
     read_least(&mut stream, &mut [0], 1)?;
     let cpu_seconds = meter.read() - processor;
-    Ok(Outcome { bytes, seconds: begun.elapsed().as_secs_f64(), cpu_seconds, ..Outcome::default() })
+    let frames = frames_between(frames, network.frames());
+    Ok(Outcome { bytes, frames, seconds: begun.elapsed().as_secs_f64(), cpu_seconds, ..Outcome::default() })
 }
 
 /// The end that receives, and counts.
@@ -88,7 +89,7 @@ pub fn server<N: Network>(network: &N, listener: &N::Listener, order: &Order, me
     while count > 0 && Instant::now() < counted_from {
         count = read(&mut stream, &mut outcome)?;
     }
-    let (begun, processor) = (Instant::now(), meter.read());
+    let (begun, processor, frames) = (Instant::now(), meter.read(), network.frames());
     let mut last = begun;
     while count > 0 {
         count = read(&mut stream, &mut outcome)?;
@@ -98,6 +99,7 @@ pub fn server<N: Network>(network: &N, listener: &N::Listener, order: &Order, me
         }
     }
     outcome.cpu_seconds = meter.read() - processor;
+    outcome.frames = frames_between(frames, network.frames());
     outcome.seconds = (last - begun).as_secs_f64();
     if outcome.bytes == 0 {
         return Err(io::Error::new(
