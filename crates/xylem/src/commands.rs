@@ -1,6 +1,7 @@
 //! The commands, a file each. A new one is a module here and a line in [`Command`]. What several of them share stands
 //! beside them: how they are interrupted, and how they tell their progress.
 
+pub mod bench;
 pub mod demo;
 pub mod graph;
 pub mod interruption;
@@ -14,6 +15,9 @@ use clap::Subcommand;
 /// What the program can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Measure Xylem and the kernel's sockets on the same work, interleaved
+    #[command(subcommand)]
+    Bench(bench::BenchCommand),
     /// Serve a file over Xylem's own TCP/IP, fetch it with the kernel's, and compare both stacks
     Demo(demo::DemoCommand),
     /// Check, show and list what graphs can say
@@ -29,6 +33,7 @@ impl Command {
     /// Does it.
     pub fn run(self) -> Ending {
         match self {
+            Command::Bench(command) => command.run(),
             Command::Demo(command) => command.run(),
             Command::Graph(command) => command.run(),
             Command::Serve(command) => command.run(),

@@ -67,11 +67,19 @@ pub fn failed(step: &str) -> impl FnOnce(&dyn fmt::Display) -> io::Error + '_ {
 /// This process may not make namespaces, or the kernel has no such congestion control.
 pub fn namespace(congestion: &str) -> io::Result<Namespace> {
     let namespace = Namespace::create().map_err(|error| failed("make a namespace")(&error))?;
-    // The file shows the namespace of whoever opens it.
-    let set = || std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", congestion);
-    let answer = namespace.enter(set).map_err(|error| failed("enter a namespace")(&error))?;
-    answer.map_err(|error| failed(&format!("set net.ipv4.tcp_congestion_control to {congestion}"))(&error))?;
+    set(&namespace, "tcp_congestion_control", congestion)?;
     Ok(namespace)
+}
+
+/// Sets a variable of the namespace's IPv4, by its name below `net.ipv4` (ip-sysctl of the kernel's documentation).
+///
+/// # Errors
+/// The kernel has no such variable, or does not take the value.
+pub fn set(namespace: &Namespace, name: &str, value: &str) -> io::Result<()> {
+    // The file shows the namespace of whoever opens it.
+    let set = || std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value);
+    let answer = namespace.enter(set).map_err(|error| failed("enter a namespace")(&error))?;
+    answer.map_err(|error| failed(&format!("set net.ipv4.{name} to {value}"))(&error))
 }
 
 /// A TAP in `namespace`, up, whose kernel side has the address.
