@@ -85,6 +85,7 @@ pub(crate) struct Cell {
     leaves: Option<Box<[Leaf]>>,
     tenancy: Mutex<Tenancy>,
     /// Made when it is first needed: few paths are ever found busy.
+    #[allow(clippy::box_collection, reason = "a pointer is all that a path pays that was never found busy")]
     inbox: Mutex<Option<Box<VecDeque<Work>>>>,
     waiting: AtomicU32,
 }
