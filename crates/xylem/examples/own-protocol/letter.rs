@@ -20,7 +20,7 @@ header! {
 const LETTER: u8 = 1;
 const RECEIPT: u8 = 2;
 /// A letter that was sent so often is given up.
-const ATTEMPTS_MAX: u32 = 50;
+const ATTEMPTS_MAX: u32 = 600;
 
 static SHORT: DropReason = DropReason::new("letter", "shorter than its header");
 static TWICE: DropReason = DropReason::new("letter", "came before");

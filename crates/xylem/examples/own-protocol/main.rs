@@ -25,8 +25,10 @@ const ADDRESSES: [&str; 2] = ["10.0.0.1", "10.0.0.2"];
 const PORT: Port = Port(2000);
 const COUNT: usize = 20;
 
+/// Whatever may go wrong, in words.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
+/// Runs it all and says how it went.
 pub fn main() -> Result<(), Failure> {
     for node in ["udp", "letter"] {
         println!("{node:>6} in the simulator, {LINK}: {}", simulated(node, LINK, 3)?);
@@ -77,6 +79,7 @@ fn arrived(listener: &Listener) -> String {
     format!("{} of {COUNT} arrived: {}", numbers.len(), numbers.join(" "))
 }
 
+/// Letters from one simulated host to another, on a link of this model.
 pub fn simulated(node: &str, link: &str, seed: u64) -> Result<String, Failure> {
     let mut sim = Sim::new(seed);
     let hosts = [sim.seed_for(0), sim.seed_for(1)].into_iter().zip(ADDRESSES);
@@ -98,14 +101,16 @@ pub fn simulated(node: &str, link: &str, seed: u64) -> Result<String, Failure> {
     Ok(arrived(&listener))
 }
 
+/// What joins two real hosts.
 pub type Devices = [Box<dyn Device>; 2];
 
+/// Letters from one stack to another, on real devices; the link of the first is as bad as the simulated one.
 pub fn real([one, other]: Devices) -> Result<String, Failure> {
     let stack = |address: &str, device: Box<dyn Device>| -> Result<Stack, Failure> {
-        let device = Impaired::new(device, &LINK.parse()?, 1)?;
         Ok(Stack::builder().graph(graph(address)?).catalogue(catalogue()).device(device).build()?)
     };
-    let (mut ann, mut bob) = (stack(ADDRESSES[0], one)?, stack(ADDRESSES[1], other)?);
+    let impaired = Box::new(Impaired::new(one, &LINK.parse()?, 1)?);
+    let (mut ann, mut bob) = (stack(ADDRESSES[0], impaired)?, stack(ADDRESSES[1], other)?);
     let listener = listen(&mut bob, "letter")?;
     let (path, end) = open(&mut ann, "letter")?;
     (0..COUNT).for_each(|number| ann.push(path, number.to_string().as_bytes()));
