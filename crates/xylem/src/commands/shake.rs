@@ -281,3 +281,52 @@ fn resident() -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(resident: u64, paths: usize, buffers_held: (usize, usize)) -> Held {
+        let drops = Default::default();
+        let reading = Reading { frames_in: 0, frames_out: 0, opened: 0, gone: 0, drops, buffers_held };
+        Held { resident: Some(resident), reading, paths }
+    }
+
+    fn talk(digests: Option<(&str, &str)>) -> Talk {
+        let digests = digests.map(|(got, sent)| (got.to_owned(), sent.to_owned()));
+        Talk { ended: 1, bytes: 1, failures: Vec::new(), digests }
+    }
+
+    fn undisturbed() -> Report {
+        Report {
+            span: Duration::from_secs(1),
+            seed: 1,
+            before: held(1 << 20, 5, (3, 0)),
+            during: held(2 << 20, 5, (300, 1)),
+            after: held(2 << 20, 0, (60, 0)),
+            sent: Counts::default(),
+            lasting: vec![talk(Some(("d", "d")))],
+            visits: talk(None),
+        }
+    }
+
+    #[test]
+    fn whatever_is_disturbed_is_said() {
+        assert_eq!(undisturbed().wrong(), [""; 0]);
+        let disturb: [fn(&mut Report); 7] = [
+            |report| report.lasting[0].digests = Some(("d".into(), "e".into())),
+            |report| report.lasting[0].failures.push("reset".into()),
+            |report| report.lasting[0].bytes = 0,
+            |report| report.visits.ended = 0,
+            |report| report.after.paths = 1,
+            |report| report.after.reading.buffers_held = (0, 100),
+            |report| report.during.resident = Some(1 << 30),
+        ];
+        for (number, disturb) in disturb.iter().enumerate() {
+            let mut report = undisturbed();
+            disturb(&mut report);
+            assert_eq!(report.wrong().len(), 1, "disturbance {number}");
+            assert_eq!(report.json()["wrong"].as_array().map(Vec::len), Some(1));
+        }
+    }
+}

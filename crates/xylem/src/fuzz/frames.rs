@@ -104,7 +104,7 @@ fn icmp(random: &mut Random, message: &mut Message) -> IpProtocol {
         let front = message.front(IcmpHeader::LEN).and_then(|bytes| IcmpHeader::parse(bytes).ok());
         if let Some(header) = front {
             message.trim_front(IcmpHeader::LEN);
-            message.push_header(&IcmpHeader { checksum: 0, ..header.clone() });
+            message.push_header(&IcmpHeader { checksum: 0, ..header });
             let checksum = message.sum(0).checksum();
             message.trim_front(IcmpHeader::LEN);
             message.push_header(&IcmpHeader { checksum, ..header });
