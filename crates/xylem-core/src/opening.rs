@@ -39,6 +39,8 @@ pub enum OpenError {
     Full(&'static str),
     /// The graph has no such protocol below this one.
     NoLower(usize),
+    /// The graph has no node of this name.
+    NoNode(String),
     /// The record to go on from is not right.
     Record(BadRecord),
     /// The handshake this open belongs to is no longer there.
@@ -57,6 +59,7 @@ impl std::fmt::Display for OpenError {
             OpenError::NotAPeer(host) => write!(f, "{host} is not one host: expected a unicast address"),
             OpenError::NoFreePort => f.write_str("all ports are taken"),
             OpenError::Full(limit) => write!(f, "the limit is reached: {limit}"),
+            OpenError::NoNode(name) => write!(f, "the graph has no node `{name}`: expected the name of one"),
             OpenError::NoLower(index) => write!(f, "the graph has no lower number {index} here"),
             OpenError::Record(error) => error.fmt(f),
             OpenError::NoEmbryo => f.write_str("the handshake is no longer there"),
@@ -93,6 +96,8 @@ pub enum EnableError {
     Full(&'static str),
     /// This protocol takes no enables.
     NotHere,
+    /// The graph has no node of this name.
+    NoNode(String),
 }
 
 impl std::fmt::Display for EnableError {
@@ -105,6 +110,7 @@ impl std::fmt::Display for EnableError {
             EnableError::NotOurAddress(host) => write!(f, "{host} is not an address of this host"),
             EnableError::NoFreePort => f.write_str("all ports are taken"),
             EnableError::Full(limit) => write!(f, "the limit is reached: {limit}"),
+            EnableError::NoNode(name) => write!(f, "the graph has no node `{name}`: expected the name of one"),
             EnableError::NotHere => f.write_str("this protocol takes no enables"),
         }
     }

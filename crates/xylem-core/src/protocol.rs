@@ -34,14 +34,18 @@ pub enum Demux {
     Drop(&'static DropReason),
 }
 
-/// The static object of one layer in one graph. `open` and `demux` are all that a simple protocol writes.
+/// The static object of one layer in one graph. `open` and `demux` are all that a simple protocol writes; over one that finds
+/// the paths of those above itself (by ports, on a stream), `open` is.
 pub trait Protocol: Send + Sync {
     /// Opens one end of a connection: takes its part of the participants, opens what is below, learns its facts, leaves
     /// its session and its key. Also called when a path opens passively: then what is below is open already.
     fn open(&self, opening: &mut Opening<'_>) -> Result<Facts, OpenError>;
 
-    /// Where does this message belong? The view stands at this protocol's header.
-    fn demux(&self, view: &mut View<'_>, out: &mut Outbox) -> Demux;
+    /// Where does this message belong? The view stands at this protocol's header. Nobody asks a protocol whose lower has
+    /// named the path already.
+    fn demux(&self, _view: &mut View<'_>, _out: &mut Outbox) -> Demux {
+        Demux::Drop(&drop::linker::NO_UPPER)
+    }
 
     /// A standing passive open. Whoever has no keys of its own passes it on.
     fn open_enable(&self, enabling: &mut Enabling<'_>) -> Result<(), EnableError> {

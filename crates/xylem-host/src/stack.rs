@@ -19,7 +19,7 @@ use crate::shell::{self, Shell, ShellThread};
 use std::sync::Arc;
 use std::time::Duration;
 use xylem_core::Instant;
-use xylem_graph::instance::{Instance, Reading};
+use xylem_graph::instance::{Hosting, Instance, Reading, Shepherd, World};
 
 /// See the module's text. Clones are handles on the same stack.
 #[derive(Clone)]
@@ -90,6 +90,13 @@ impl Stack {
 
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
+    }
+}
+
+/// A handle is as good as the stack: any number of threads may ask through handles of their own.
+impl Hosting for Stack {
+    fn asking<R>(&mut self, ask: impl FnOnce(&Instance, &dyn World, &mut Shepherd) -> R) -> R {
+        self.core.with_shepherd(|shepherd| ask(&self.core.instance, &*self.core, shepherd))
     }
 }
 

@@ -5,7 +5,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use xylem_core::pool::SMALL;
 use xylem_core::{HEADROOM, Instant, Message, Pool};
-use xylem_graph::instance::{Instance, Shepherd, Wake, World};
+use xylem_graph::build::{Catalogue, build, device_edges};
+use xylem_graph::file::{Graph, check, report};
+use xylem_graph::instance::{DeviceFacts, Hosting, Instance, Limits, Shepherd, Wake, World};
+use xylem_graph::link::LINK_HEADER_BYTES;
 
 /// See the module's text.
 pub struct Host {
@@ -17,6 +20,15 @@ pub struct Host {
     pub(crate) port: Port,
     pub(crate) wake: Wake,
 }
+
+impl Hosting for Host {
+    fn asking<R>(&mut self, ask: impl FnOnce(&Instance, &dyn World, &mut Shepherd) -> R) -> R {
+        self.ask(|instance, port, shepherd| ask(instance, port, shepherd))
+    }
+}
+
+/// The largest frame in bytes of a simulated device that nobody says more of: 1500 bytes and a link header.
+pub const FRAME_MAX: usize = 1500 + LINK_HEADER_BYTES;
 
 /// The hardware of a host.
 pub struct Port {
@@ -40,6 +52,21 @@ impl Host {
             missed: Cell::new(0),
         };
         Host { name: name.into(), instance, shepherd, port, wake: Wake::Now }
+    }
+
+    /// A host that runs a graph, over plain devices of [`FRAME_MAX`] bytes.
+    ///
+    /// # Errors
+    /// What is wrong with the graph, in words.
+    pub fn of(name: impl Into<String>, graph: &Graph, catalogue: &Catalogue, seed: u64) -> Result<Host, String> {
+        let name = name.into();
+        let problems = check(graph, catalogue);
+        if !problems.is_empty() {
+            return Err(report(&name, &problems));
+        }
+        let edges = device_edges(graph);
+        let devices = edges.iter().map(|edge| DeviceFacts::plain(edge.node.clone(), FRAME_MAX)).collect();
+        Ok(Host::new(name, build(graph, catalogue, devices, Limits::default(), seed)?))
     }
 
     /// Runs `ask` with what an application needs to ask something of the instance.

@@ -244,6 +244,15 @@ impl Sim {
         }
     }
 
+    /// A frame that reaches a device now, from whoever else is on its link: a station that runs no graph, and means harm.
+    pub fn inject(&mut self, (host, device): Plug, frame: Vec<u8>) {
+        self.hash.arrived(self.now, host.0, device, &frame);
+        if let Some(watch) = &mut self.watch {
+            watch(&Sight { now: self.now, host, device, arrives: true, frame: &frame });
+        }
+        self.hosts[host.0].deliver(device, frame);
+    }
+
     /// Frames that a host has sent go onto its cables.
     fn collect(&mut self, index: usize) {
         for (device, frame) in self.hosts[index].take_sent() {

@@ -7,6 +7,7 @@ pub mod graph;
 pub mod interruption;
 pub mod progress;
 pub mod serve;
+pub mod shake;
 pub mod sim;
 
 use crate::cli::Ending;
@@ -25,6 +26,8 @@ pub enum Command {
     Graph(graph::GraphCommand),
     /// Serve echo, files and other small services on Xylem's own TCP/IP
     Serve(serve::ServeCommand),
+    /// Send rubbish at full rate to a running host, and see that nobody is disturbed
+    Shake(shake::ShakeCommand),
     /// Run scenarios in the simulator, in virtual time
     Sim(sim::SimCommand),
 }
@@ -37,6 +40,7 @@ impl Command {
             Command::Demo(command) => command.run(),
             Command::Graph(command) => command.run(),
             Command::Serve(command) => command.run(),
+            Command::Shake(command) => command.run(),
             Command::Sim(command) => command.run(),
         }
     }

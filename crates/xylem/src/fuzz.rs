@@ -2,10 +2,21 @@
 //! programs in `fuzz/` call them, and `cargo test` replays the corpora and a seeded sample of mutations through the very
 //! same functions.
 
+mod frames;
+mod rubbish;
+
+pub use frames::{Aim, frame};
+pub use rubbish::{Counts, Rubbish};
+
 use crate::catalogue;
+use clap::Parser;
 use std::cell::RefCell;
-use xylem_core::{HEADROOM, Instant, Message, Pool, Random, Record};
-use xylem_graph::file::load;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use xylem_core::{
+    Acceptor, Anchor, EnableWish, HEADROOM, Instant, Message, Part, Participants, PathId, Pool, Random, Record,
+};
+use xylem_graph::file::{Value, load};
 use xylem_graph::instance::{DeviceFacts, Instance, Limits, Shepherd, World};
 use xylem_protocols::toy;
 use xylem_wire::*;
@@ -29,7 +40,10 @@ pub const TARGETS: &[Target] = &[
     Target { name: "tcp", run: tcp },
     Target { name: "vnet", run: header::<VnetHeader> },
     Target { name: "toys", run: toys },
+    Target { name: "tcp-options", run: tcp_options },
     Target { name: "cidr", run: cidr },
+    Target { name: "ethernet-address", run: ethernet_address },
+    Target { name: "command", run: command },
     Target { name: "graph", run: graph },
     Target { name: "link", run: link },
     Target { name: "scenario", run: scenario },
@@ -79,14 +93,35 @@ fn ipv4(bytes: &[u8]) {
 
 fn tcp(bytes: &[u8]) {
     header::<TcpHeader>(bytes);
-    if let Ok(header) = TcpHeader::parse(bytes)
-        && let Ok(options) = TcpOptions::parse(header.options(bytes))
-    {
+    if let Ok(header) = TcpHeader::parse(bytes) {
+        tcp_options(header.options(bytes));
+    }
+}
+
+/// A list of options, selective acknowledgments, cookies and all; at most as long as a header has room for.
+fn tcp_options(bytes: &[u8]) {
+    if let Ok(options) = TcpOptions::parse(&bytes[..bytes.len().min(TcpHeader::OPTIONS_MAX)]) {
         let mut built = [0; TcpHeader::OPTIONS_MAX];
         if options.length() <= built.len() {
             let length = options.build(&mut built);
             assert_eq!(TcpOptions::parse(&built[..length]), Ok(options), "built again they mean something else");
         }
+    }
+}
+
+/// A line as somebody types it: read, never run. What a service is asked for by name is read too, but no folder is opened.
+fn command(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let words = || text.split_whitespace();
+    let _ = crate::cli::Cli::try_parse_from(std::iter::once("xylem").chain(words()));
+    for word in words().filter(|word| !word.contains('=')) {
+        let _ = crate::commands::serve::wish::Wish::read(word);
+    }
+}
+
+fn ethernet_address(bytes: &[u8]) {
+    if let Some(address) = std::str::from_utf8(bytes).ok().and_then(|text| text.parse::<EthernetAddress>().ok()) {
+        assert_eq!(address.to_string().parse(), Ok(address));
     }
 }
 
@@ -133,15 +168,33 @@ fn record(bytes: &[u8]) {
     let _ = record.take::<(u32, Option<String>, Vec<u64>)>("anything");
 }
 
+/// The host of `graphs/host.graph`, and its neighbour, from which the frames come.
+const AIM: Aim = Aim {
+    from: (Ipv4Addr::new(10, 0, 0, 1), EthernetAddress([2, 0, 0, 0, 0, 1])),
+    to: (Ipv4Addr::new(10, 0, 0, 2), EthernetAddress([2, 0, 0, 0, 0, 2])),
+    port: Port(80),
+};
+
 /// Whole frames into a running host: each a 16-bit length and its bytes. Nothing may panic, and nothing may be left over
 /// once the host has been quiet for ten minutes.
 fn frames(bytes: &[u8]) {
-    let graph = load(include_str!("../../../graphs/host.graph"), &catalogue::builtin()).expect("the graph is right");
+    let mut graph =
+        load(include_str!("../../../graphs/host.graph"), &catalogue::builtin()).expect("the graph is right");
+    graph.set("link0", "address", Value::Text(AIM.to.1.to_string())).expect("the graph has a link");
     let device = DeviceFacts { name: "fuzz".into(), frame_max: 1514, checksum_offload: false, segment_offload: false };
     let limits = Limits { paths: 256, enables: 16, small_buffers: 512, large_buffers: 64 };
     let instance =
         xylem_graph::build::build(&graph, &catalogue::builtin(), vec![device], limits, 7).expect("the graph is right");
     let mut shepherd = instance.shepherd();
+    // Somebody listens at the port, so that handshakes go some way.
+    let wish = EnableWish {
+        participants: Participants::new([Part::Port(AIM.port)], []),
+        wild: false,
+        backlog: 16,
+        shared: false,
+    };
+    let tcp = instance.node_of_kind("tcp").expect("the graph has one");
+    let listening = instance.enable(tcp, wish, Arc::new(Nobody)).expect("nobody else listens");
     let world = Wire::new(instance.pool().clone());
     let mut rest = bytes;
     while let Some((length, after)) = rest.split_first_chunk::<2>() {
@@ -150,12 +203,23 @@ fn frames(bytes: &[u8]) {
         rest = &after[length..];
         world.pass(&instance, &mut shepherd, 1_000_000);
     }
+    instance.disable(listening.id);
     for _ in 0..600 {
         world.pass(&instance, &mut shepherd, 1_000_000_000);
     }
     let reading = instance.reading();
     assert_eq!(reading.buffers_held, (0, 0), "buffers are left behind: {reading:?}");
     assert_eq!(instance.path_count(), instance.kept_path_count(), "paths are left behind");
+}
+
+/// An application that refuses whoever comes.
+struct Nobody;
+
+impl Acceptor for Nobody {
+    fn accept(&self, _path: PathId, _participants: &Participants) -> Option<Arc<dyn Anchor>> {
+        None
+    }
+    fn deliver(&self, _message: Message) {}
 }
 
 /// A world with one device whose other end is the fuzzer.
@@ -203,6 +267,15 @@ pub fn samples(target: &str, count: usize, seed: u64) -> Vec<Vec<u8>> {
     (0..count).map(|_| sample(target, &mut random)).collect()
 }
 
+const COMMANDS: [&str; 6] = [
+    "graph show host --svg -",
+    "graph check host router --help",
+    "sim scenarios/ping.sim --seed 7 --trace",
+    "serve --device tap:xylem0 --address 10.0.0.2/24 echo@7 discard@9",
+    "demo --seed 1 --json",
+    "graph combinations --json",
+];
+
 fn sample(target: &str, random: &mut Random) -> Vec<u8> {
     match target {
         "ethernet" => built::<EthernetHeader>(random),
@@ -220,6 +293,14 @@ fn sample(target: &str, random: &mut Random) -> Vec<u8> {
             3 => built::<toy::stream::StreamHeader>(random),
             _ => built::<toy::record::RecordHeader>(random),
         },
+        "tcp-options" => {
+            let options = TcpOptions::generate(&mut || random.next());
+            let mut bytes = [0; TcpHeader::OPTIONS_MAX];
+            let length = options.build(&mut bytes);
+            bytes[..length.max(1)].to_vec()
+        }
+        "command" => COMMANDS[random.below(COMMANDS.len() as u64) as usize].as_bytes().to_vec(),
+        "ethernet-address" => EthernetAddress(std::array::from_fn(|_| random.next() as u8)).to_string().into_bytes(),
         "cidr" => format!("10.{}.0.0/{}", random.below(256), random.below(33)).into_bytes(),
         "graph" => include_bytes!("../../../graphs/host.graph").to_vec(),
         "link" => format!("loss={}% delay={}ms", random.below(100), random.below(1000)).into_bytes(),
@@ -233,7 +314,7 @@ fn sample(target: &str, random: &mut Random) -> Vec<u8> {
         }
         "frames" => {
             let count = 1 + random.below(4);
-            (0..count).flat_map(|_| with_length(frame(random))).collect()
+            (0..count).flat_map(|_| with_length(frame(random, &AIM))).collect()
         }
         other => panic!("no target is called {other}"),
     }
@@ -250,56 +331,4 @@ fn with_length(frame: Vec<u8>) -> Vec<u8> {
     let mut bytes = (frame.len() as u16).to_be_bytes().to_vec();
     bytes.extend(frame);
     bytes
-}
-
-/// A frame to the host of `graphs/host.graph` that its lower layers accept, with something random inside.
-fn frame(random: &mut Random) -> Vec<u8> {
-    let ours = std::net::Ipv4Addr::new(10, 0, 0, 2);
-    let theirs = std::net::Ipv4Addr::new(10, 0, 0, 1);
-    let mac = EthernetAddress([2, 0, 0, 0, 0, 1]);
-    let mut message = Message::from_bytes(&[]);
-    let mut ethernet = EthernetHeader { destination: EthernetAddress::BROADCAST, source: mac, kind: EtherType::IPV4 };
-    if random.chance_per_million(200_000) {
-        let arp = ArpHeader {
-            operation: ArpOperation::REQUEST,
-            sender_hardware: mac,
-            sender_protocol: theirs,
-            target_hardware: EthernetAddress::UNSPECIFIED,
-            target_protocol: ours,
-        };
-        message.push_header(&arp);
-        ethernet.kind = EtherType::ARP;
-        message.push_header(&ethernet);
-        return message.to_vec();
-    }
-    let payload = random.below(64) as usize;
-    random.fill(message.prepend(payload));
-    let protocol = match random.below(3) {
-        0 => {
-            let mut tcp = TcpHeader::generate(&mut || random.next());
-            (tcp.header_words, tcp.destination) = (TcpHeader::WORDS, Port(80));
-            message.push_header(&tcp);
-            IpProtocol::TCP
-        }
-        1 => {
-            let mut udp = UdpHeader::generate(&mut || random.next());
-            (udp.length, udp.checksum) = ((UdpHeader::LEN + payload) as u16, 0);
-            message.push_header(&udp);
-            IpProtocol::UDP
-        }
-        _ => {
-            message.push_header(&IcmpHeader::generate(&mut || random.next()));
-            IpProtocol::ICMP
-        }
-    };
-    let mut ip = Ipv4Header::generate(&mut || random.next());
-    (ip.header_words, ip.source, ip.destination, ip.protocol) = (Ipv4Header::WORDS, theirs, ours, protocol);
-    ip.total_length = (message.len() + Ipv4Header::LEN) as u16;
-    if random.chance_per_million(800_000) {
-        (ip.more_fragments, ip.fragment_offset) = (false, FragmentOffset::default());
-    }
-    ip.checksum = ip.checksum_to_send(&[]);
-    message.push_header(&ip);
-    message.push_header(&ethernet);
-    message.to_vec()
 }

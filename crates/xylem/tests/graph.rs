@@ -92,11 +92,35 @@ fn a_graph_is_drawn_and_printed_as_json_and_as_the_text_that_makes_it() {
     assert_eq!(ip["options"]["forwarding"], serde_json::json!(true));
     assert_eq!(ip["over"][0]["node"], "left");
     assert_eq!(json["nodes"][0]["over"][0]["device"], "auto");
+    let edge =
+        |upper: &str, branch: u8, lower: &str| serde_json::json!({ "upper": upper, "branch": branch, "lower": lower });
+    let edges = json["edges"].as_array().expect("a list");
+    assert!(edges.contains(&edge("ip", 2, "right")) && edges.len() == 7, "{edges:?}");
+    let device = serde_json::json!({ "upper": "right", "branch": 0, "device": "auto" });
+    assert_eq!(json["device_edges"][1], device);
+    assert_eq!(json["placements"]["app"].as_array().map(Vec::len), Some(6));
+    assert_eq!(json["placements"]["server"], serde_json::json!([]));
 
     let folder = tempfile::tempdir().expect("a folder of our own");
     let text = xylem(&["graph", "show", "router", "--text"]);
     let again = xylem(&["graph", "show", &written(&folder, out(&text)), "--text"]);
     assert_eq!(out(&text), out(&again));
+}
+
+#[test]
+fn a_graph_is_a_picture_in_a_file_or_on_standard_output() {
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let file = folder.path().join("host.svg");
+    let output = xylem(&["graph", "show", "host", "--svg", file.to_str().expect("its name is plain")]);
+    assert_eq!((output.status.code(), out(&output)), (Some(0), ""));
+    let picture = std::fs::read_to_string(&file).expect("the picture was written");
+    assert!(picture.starts_with("<svg ") && picture.contains(">address 10.0.0.2/24<"), "{picture}");
+    assert!(!picture.contains("congestion"), "what goes without saying is left out: {picture}");
+    assert_eq!(out(&xylem(&["graph", "show", "host", "--svg", "-"])), picture);
+    let nowhere = folder.path().join("no/such/folder.svg");
+    let output = xylem(&["graph", "show", "host", "--svg", nowhere.to_str().expect("its name is plain")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).starts_with("xylem: cannot write "), "{}", err(&output));
 }
 
 #[test]

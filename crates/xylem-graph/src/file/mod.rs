@@ -39,7 +39,7 @@ pub use check::check;
 pub use choice::{Data, Demux, Device, DeviceName, Placement, is_reserved};
 pub use combination::{Combination, Combinations, Status, combination, combinations};
 pub use description::{Description, Descriptions, Kind, Number, Numbered, On, Provides, Role, Slot, Space, Uppers};
-pub use draw::{COLUMNS_MAX, draw};
+pub use draw::{COLUMNS_MAX, draw, svg};
 pub use graph::{Graph, LOWERS_MAX, Located, Lower, NODES_MAX, Node, OPTIONS_MAX, Place, SetError, Setting};
 pub use name::{NAME_BYTES_MAX, Name, NameError};
 pub use option::{DefaultValue, Misfit, OptionDescription, OptionKind, Presence};

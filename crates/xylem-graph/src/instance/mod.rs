@@ -9,6 +9,7 @@
 //! | `serve.rs` | the only caller of push, pop and timeout; what becomes of an outbox |
 //! | `linker.rs` | opens and enables, down through the graph |
 //! | `request.rs` | what applications ask for |
+//! | `hosting.rs` | the same, as a host offers it to applications |
 //! | `reply.rs` | messages without a path of their own |
 //! | `rest.rs` | idle paths, kept as their records |
 //! | `trunk.rs` | paths on which other paths stand |
@@ -16,6 +17,7 @@
 
 mod climb;
 mod edge;
+mod hosting;
 mod linker;
 mod node;
 mod paths;
@@ -30,6 +32,7 @@ mod trunk;
 mod turn;
 mod world;
 
+pub use hosting::{BACKLOG, Hosting};
 pub use node::{Below, Lower, Node};
 pub use paths::{INBOX_MAX, Work};
 pub use reply::KEPT_PATHS_MAX;

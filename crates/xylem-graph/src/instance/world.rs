@@ -16,6 +16,13 @@ pub struct DeviceFacts {
     pub segment_offload: bool,
 }
 
+impl DeviceFacts {
+    /// A device that does nothing by itself: every frame is on the link as a real one would be.
+    pub fn plain(name: impl Into<String>, frame_max: usize) -> DeviceFacts {
+        DeviceFacts { name: name.into(), frame_max, checksum_offload: false, segment_offload: false }
+    }
+}
+
 /// A clock and devices. Its verbs take `&self`: several shepherds and application threads transmit at once.
 pub trait World {
     /// The time.

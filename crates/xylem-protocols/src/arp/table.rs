@@ -90,6 +90,7 @@ impl Table {
             Some(Entry::Asking { .. }) => Asked::Waiting,
             Some(Entry::Failed { until }) if now < *until => Asked::Unknown,
             Some(Entry::Failed { .. }) => self.begin(neighbour, config, now),
+            None if self.asking_is_full(config) => Asked::Unknown,
             None if self.len() < config.entries => self.begin(neighbour, config, now),
             None => match self.dispensable() {
                 Some(other) => {
@@ -100,6 +101,14 @@ impl Table {
                 None => Asked::Unknown,
             },
         }
+    }
+
+    /// Questions take half of the table at most: whoever makes us ask for hosts that are not there, by writing as if from
+    /// them, must not push out those that are.
+    fn asking_is_full(&self, config: &ArpConfig) -> bool {
+        let most = config.entries.div_ceil(2);
+        let asking = || self.0.values().filter(|entry| matches!(entry, Entry::Asking { .. })).count();
+        self.len() >= most && asking() >= most
     }
 
     fn begin(&mut self, neighbour: Ipv4Addr, config: &ArpConfig, now: Instant) -> Asked {

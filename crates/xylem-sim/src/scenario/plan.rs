@@ -175,7 +175,7 @@ fn prepare(
         return None;
     }
     let address = first_address(&graph, catalogue);
-    let device = |edge: &DeviceEdge| device_facts(&edge.node, USUAL_MTU);
+    let device = |edge: &DeviceEdge| DeviceFacts::plain(&*edge.node, USUAL_MTU + LINK_HEADER_BYTES);
     Some(Prepared { address, devices: edges.iter().map(device).collect(), edges, graph })
 }
 
@@ -205,15 +205,5 @@ fn first_address(graph: &Graph, catalogue: &Catalogue) -> Option<IpAddr> {
 
 fn facts(cable: &CableWish, end: &Located<PlugWish>) -> DeviceFacts {
     let name = end.node.as_deref().unwrap_or(&cable.name);
-    device_facts(name, cable.model.mtu)
-}
-
-/// A simulated device does nothing by itself: every frame is on its link as a real one would be.
-fn device_facts(name: &str, mtu: usize) -> DeviceFacts {
-    DeviceFacts {
-        name: name.to_owned(),
-        frame_max: mtu + LINK_HEADER_BYTES,
-        checksum_offload: false,
-        segment_offload: false,
-    }
+    DeviceFacts::plain(name, cable.model.mtu + LINK_HEADER_BYTES)
 }

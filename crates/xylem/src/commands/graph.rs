@@ -5,8 +5,9 @@ use crate::cli::{Ending, complain, note, say};
 use crate::graphs;
 use clap::Subcommand;
 use serde_json::{Value as Json, json};
+use std::path::{Path, PathBuf};
 use xylem_graph::build::Catalogue;
-use xylem_graph::file::{self, Graph, Lower, Node, Value};
+use xylem_graph::file::{self, Graph, Lower, Node, Placement, Value};
 
 /// See the module's text.
 #[derive(Debug, Subcommand)]
@@ -18,19 +19,22 @@ pub enum GraphCommand {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<String>,
     },
-    /// Draw a graph in the terminal, applications above, devices below
+    /// Draw a graph in the terminal or as a picture, applications above, devices below
     #[command(after_help = "Examples:\n  xylem graph show host\n  xylem graph show my.graph --json\n  \
-        xylem graph show router --text > my.graph")]
+        xylem graph show router --text > my.graph\n  xylem graph show my.graph --svg my.svg")]
     Show {
         /// A graph file, or the name of a graph that comes with Xylem (host, router, toy)
         #[arg(value_name = "FILE")]
         file: String,
         /// Print it as JSON instead
-        #[arg(long, conflicts_with = "text")]
+        #[arg(long, conflicts_with_all = ["text", "svg"])]
         json: bool,
         /// Print its text instead, in the one form that every graph file can have
-        #[arg(long)]
+        #[arg(long, conflicts_with = "svg")]
         text: bool,
+        /// Write it as a picture for a document to this file instead; - is standard output
+        #[arg(long, value_name = "OUT")]
+        svg: Option<PathBuf>,
     },
     /// List every combination of placement, demultiplexing, data pass and device: works, not yet, or illegal and why
     #[command(after_help = "Example:\n  xylem graph combinations | grep works")]
@@ -46,7 +50,7 @@ impl GraphCommand {
     pub fn run(self) -> Ending {
         match self {
             GraphCommand::Check { files } => check(&files),
-            GraphCommand::Show { file, json, text } => show(&file, json, text),
+            GraphCommand::Show { file, json, text, svg } => show(&file, json, text, svg.as_deref()),
             GraphCommand::Combinations { json } => {
                 let combinations = file::combinations();
                 say(if json { combinations.json() } else { combinations.to_string() });
@@ -95,7 +99,7 @@ fn summary(graph: &Graph) -> String {
 }
 
 /// Shows what can be shown: a graph that has problems is drawn all the same if it can be read, and then they are said.
-fn show(name: &str, json: bool, text: bool) -> Ending {
+fn show(name: &str, json: bool, text: bool, svg: Option<&Path>) -> Ending {
     let read = match graphs::read(name) {
         Ok(read) => read,
         Err(error) => {
@@ -110,19 +114,52 @@ fn show(name: &str, json: bool, text: bool) -> Ending {
             return Ending::Wrong;
         }
     };
-    say(match (json, text) {
-        (true, _) => format!("{:#}\n", as_json(&graph)),
-        (_, true) => graph.to_string(),
-        _ => file::draw(&graph),
-    });
-    let problems = file::check(&graph, &catalogue::builtin());
+    let catalogue = catalogue::builtin();
+    match (json, text, svg) {
+        (true, ..) => say(format!("{:#}\n", as_json(&graph))),
+        (_, true, _) => say(graph.to_string()),
+        (.., Some(out)) => {
+            let picture = file::svg(&graph, &catalogue, &format!("The graph {name}"));
+            if out == Path::new("-") {
+                say(picture);
+            } else if let Err(error) = std::fs::write(out, picture) {
+                complain(format!("cannot write {}: {error}; expected a file that can be made", out.display()));
+                return Ending::Unasked;
+            }
+        }
+        _ => say(file::draw(&graph)),
+    }
+    let problems = file::check(&graph, &catalogue);
     note(file::report(name, &problems));
     if problems.is_empty() { Ending::Right } else { Ending::Wrong }
 }
 
+/// The nodes with all they say, and the same by kinds: edges between nodes, edges to devices, placements, choices.
 fn as_json(graph: &Graph) -> Json {
+    let mut edges = Vec::new();
+    let mut device_edges = Vec::new();
+    for node in &graph.nodes {
+        let name = node.name.value.as_str();
+        for (branch, lower) in node.lowers.iter().enumerate() {
+            match &lower.value {
+                Lower::Node(lower) => edges.push(json!({ "upper": name, "branch": branch, "lower": lower.as_str() })),
+                Lower::Device(device) => {
+                    let device = graph.device_on_edge(*device).word();
+                    device_edges.push(json!({ "upper": name, "branch": branch, "device": device }));
+                }
+            }
+        }
+    }
+    let placed = |placement: &Placement| {
+        let nodes = graph.nodes.iter().map(|node| node.name.value.as_str());
+        let nodes: Vec<&str> = nodes.filter(|name| graph.placement(name) == *placement).collect();
+        (placement.word().to_owned(), json!(nodes))
+    };
     json!({
         "nodes": graph.nodes.iter().map(|node| node_as_json(graph, node)).collect::<Vec<_>>(),
+        "edges": edges,
+        "device_edges": device_edges,
+        "placements": Placement::ALL.iter().map(placed).collect::<serde_json::Map<_, _>>(),
         "demux": graph.demux.value.word(),
         "data": graph.data.value.word(),
         "device": graph.device.value.word(),

@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::COLUMNS_MAX;
 use crate::file::graph::{Graph, Lower, Node};
 
 /// More edges than this between neighbouring levels make no readable drawing.
@@ -56,6 +55,16 @@ impl Placed {
     }
 }
 
+/// What a kind of drawing says of its boxes. A column is a character in the terminal and a few pixels in a picture.
+pub(super) struct Style<'a> {
+    /// The lines inside a node's box.
+    pub label: &'a dyn Fn(&Node) -> Vec<String>,
+    /// The columns of a box with these lines, borders included; at least 4.
+    pub width: &'a dyn Fn(&[String]) -> usize,
+    /// The widest drawing, in columns.
+    pub columns_max: usize,
+}
+
 /// All items, the top level first.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
@@ -66,14 +75,14 @@ pub(super) struct Layout {
 
 impl Layout {
     /// The layout, or `None` when the graph is too wide, too tangled, or no graph at all (circles, unknown lowers, names twice).
-    pub fn of(graph: &Graph, label: &dyn Fn(&Node) -> Vec<String>) -> Option<Layout> {
-        let mut layout = Layout::levels(graph, label)?;
+    pub fn of(graph: &Graph, style: &Style<'_>) -> Option<Layout> {
+        let mut layout = Layout::levels(graph, style)?;
         layout.order();
-        layout.columns()?;
+        layout.columns(style.columns_max)?;
         Some(layout)
     }
 
-    fn levels(graph: &Graph, label: &dyn Fn(&Node) -> Vec<String>) -> Option<Layout> {
+    fn levels(graph: &Graph, style: &Style<'_>) -> Option<Layout> {
         let index: HashMap<&str, usize> =
             graph.nodes.iter().enumerate().map(|(index, node)| (node.name.as_str(), index)).collect();
         let mut height: HashMap<usize, usize> = HashMap::new();
@@ -85,10 +94,14 @@ impl Layout {
             height.insert(index[node.name.as_str()], below.max().unwrap_or(0));
         }
         let top = height.values().copied().max().unwrap_or(0);
-        let mut build =
-            Build { levels: vec![Vec::new(); top + 1], segments: vec![Vec::new(); top + 1], slots: BTreeMap::new() };
+        let mut build = Build {
+            width: style.width,
+            levels: vec![Vec::new(); top + 1],
+            segments: vec![Vec::new(); top + 1],
+            slots: BTreeMap::new(),
+        };
         for (at, node) in graph.nodes.iter().enumerate() {
-            build.add(top - height[&at], Item::Node(at), at, label(node));
+            build.add(top - height[&at], Item::Node(at), at, (style.label)(node));
         }
         // Nets: a node's is its index, and devices are numbered after the nodes.
         let mut net = graph.nodes.len();
@@ -173,14 +186,14 @@ impl Layout {
     }
 
     /// Gives every item its column, or says that a level is too wide.
-    fn columns(&mut self) -> Option<()> {
+    fn columns(&mut self, columns_max: usize) -> Option<()> {
         for items in &mut self.levels {
             let mut column = 0;
             for placed in &mut *items {
                 placed.left = column;
                 column += placed.width + GAP;
             }
-            if column > COLUMNS_MAX + GAP {
+            if column > columns_max + GAP {
                 return None;
             }
         }
@@ -188,14 +201,14 @@ impl Layout {
         for sweep in 0..COLUMN_SWEEPS {
             for step in 0..levels {
                 let level = if sweep % 2 == 0 { levels - 1 - step } else { step };
-                self.centre_level(level, sweep);
+                self.centre_level(level, sweep, columns_max);
             }
         }
         Some(())
     }
 
     /// Moves the items of a level towards their neighbours: below in even sweeps, above in odd ones, both in the last two.
-    fn centre_level(&mut self, level: usize, sweep: usize) {
+    fn centre_level(&mut self, level: usize, sweep: usize, columns_max: usize) {
         let both = sweep + 2 >= COLUMN_SWEEPS;
         let mut wishes: Vec<Vec<usize>> = vec![Vec::new(); self.levels[level].len()];
         if both || sweep.is_multiple_of(2) {
@@ -224,7 +237,7 @@ impl Layout {
             offsets.push(left - start as i64);
             start += placed.width + GAP;
         }
-        let most = (COLUMNS_MAX - packed) as i64;
+        let most = (columns_max - packed) as i64;
         let mut start = 0;
         for (placed, offset) in items.iter_mut().zip(pooled(&offsets)) {
             placed.left = start + offset.clamp(0, most) as usize;
@@ -250,17 +263,17 @@ fn pooled(wishes: &[i64]) -> Vec<i64> {
 }
 
 /// A layout while its items are collected.
-struct Build {
+struct Build<'a> {
+    width: &'a dyn Fn(&[String]) -> usize,
     levels: Vec<Vec<Placed>>,
     segments: Vec<Vec<(usize, usize)>>,
     /// Where a net passes or ends: (level, net) to slot.
     slots: BTreeMap<(usize, usize), usize>,
 }
 
-impl Build {
+impl Build<'_> {
     fn add(&mut self, level: usize, item: Item, net: usize, lines: Vec<String>) -> usize {
-        let text = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
-        let width = if matches!(item, Item::Wire(_)) { WIRE_WIDTH } else { text + 4 };
+        let width = if matches!(item, Item::Wire(_)) { WIRE_WIDTH } else { (self.width)(&lines) };
         let slot = self.levels[level].len();
         self.levels[level].push(Placed { item, net, left: 0, width, lines });
         self.slots.insert((level, net), slot);

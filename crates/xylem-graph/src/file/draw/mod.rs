@@ -1,4 +1,5 @@
-//! A graph as a drawing for the terminal: uppers above lowers, boxes and lines in Unicode, at most [`COLUMNS_MAX`] columns.
+//! A graph as a drawing for the terminal: uppers above lowers, boxes and lines in Unicode, at most [`COLUMNS_MAX`] columns;
+//! and, from the same layout, as a picture for a document (`svg`).
 //!
 //! The drawing is laid out in levels (`layout`), its lines are routed so that no two can be taken for one another (`route`),
 //! and what does not fit is listed instead (`listing`). Any graph can be drawn, checked or not.
@@ -7,11 +8,16 @@ mod canvas;
 mod layout;
 mod listing;
 mod route;
+mod svg;
 
-use super::graph::{Graph, Node};
+#[cfg(test)]
+pub(super) use svg::Face;
+pub use svg::svg;
+
+use super::graph::{Graph, Node, Setting};
 use super::token::shortened;
 use canvas::Canvas;
-use layout::{Item, Layout};
+use layout::{Item, Layout, Style};
 
 /// The widest drawing, in terminal columns.
 pub const COLUMNS_MAX: usize = 100;
@@ -28,7 +34,9 @@ const OPTION_CHARACTERS_MAX: usize = 32;
 pub fn draw(graph: &Graph) -> String {
     let with_options = |node: &Node| label(graph, node, OPTIONS_SHOWN_MAX);
     let without = |node: &Node| label(graph, node, 0);
-    let layout = Layout::of(graph, &with_options).or_else(|| Layout::of(graph, &without));
+    let width = |lines: &[String]| lines.iter().map(|line| line.chars().count()).max().unwrap_or(0) + 4;
+    let layout = |label| Layout::of(graph, &Style { label, width: &width, columns_max: COLUMNS_MAX });
+    let layout = layout(&with_options).or_else(|| layout(&without));
     let mut drawing = match layout {
         Some(layout) => boxes(graph, &layout),
         None => listing::listing(graph),
@@ -43,7 +51,15 @@ pub fn draw(graph: &Graph) -> String {
 /// The lines inside a node's box.
 fn label(graph: &Graph, node: &Node, options: usize) -> Vec<String> {
     let mut lines = vec![title(graph, node)];
-    lines.extend(node.options.iter().take(options).map(|option| {
+    if options > 0 {
+        lines.extend(option_lines(&node.options.iter().collect::<Vec<_>>(), options));
+    }
+    lines
+}
+
+/// At most `most` options, a line each, and how many more there are.
+fn option_lines(options: &[&Setting], most: usize) -> Vec<String> {
+    let line = |option: &&Setting| {
         let text = format!("{} {}", option.name.value, plain(&option.value.value));
         if text.chars().count() <= OPTION_CHARACTERS_MAX {
             return text;
@@ -51,9 +67,10 @@ fn label(graph: &Graph, node: &Node, options: usize) -> Vec<String> {
         let mut cut: String = text.chars().take(OPTION_CHARACTERS_MAX - 1).collect();
         cut.push('…');
         cut
-    }));
-    if options > 0 && node.options.len() > options {
-        lines.push(format!("… {} more", node.options.len() - options));
+    };
+    let mut lines: Vec<String> = options.iter().take(most).map(line).collect();
+    if options.len() > most {
+        lines.push(format!("… {} more", options.len() - most));
     }
     lines
 }

@@ -9,12 +9,12 @@ use super::canvas::Canvas;
 use super::layout::{Item, Layout, Placed};
 
 /// A net on its way through one channel: where its edges depart and where it arrives.
-struct Net {
-    net: usize,
-    departures: Vec<usize>,
-    arrival: usize,
+pub(super) struct Net {
+    pub net: usize,
+    pub departures: Vec<usize>,
+    pub arrival: usize,
     /// The row of its level line, counted from the top of the channel; a straight line needs none.
-    track: Option<usize>,
+    pub track: Option<usize>,
 }
 
 /// The lines of a drawing.
@@ -152,6 +152,11 @@ impl Routes {
     /// The columns where lines depart from an item, with the slots they lead to.
     pub fn below(&self, level: usize, slot: usize) -> &[(usize, usize)] {
         &self.departures[level][slot]
+    }
+
+    /// The nets of the channel below a level.
+    pub fn nets(&self, level: usize) -> &[Net] {
+        &self.channels[level]
     }
 
     /// Paints the lines between a level and the next, from a row on; says how many rows they take.

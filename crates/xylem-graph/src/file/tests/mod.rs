@@ -6,6 +6,7 @@ mod files;
 mod law;
 mod misfits;
 mod mistakes;
+mod pictures;
 mod rubbish;
 mod strategies;
 mod together;
