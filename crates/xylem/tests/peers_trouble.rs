@@ -150,7 +150,9 @@ fn what_a_router_says_is_the_reason_the_caller_gets() {
     // A router says it once a second to a host, whatever it is about; here every host is to be heard of.
     let unlimited = || std::fs::write("/proc/sys/net/ipv4/icmp_ratelimit", "0").expect("root may");
     namespace.enter(unlimited).expect("root enters");
-    for (kind, network) in [("unreachable", "10.90.1.0/24"), ("prohibit", "10.90.2.0/24"), ("blackhole", "10.90.3.0/24")] {
+    for (kind, network) in
+        [("unreachable", "10.90.1.0/24"), ("prohibit", "10.90.2.0/24"), ("blackhole", "10.90.3.0/24")]
+    {
         run(&namespace, "ip", &["route", "add", kind, network]);
     }
     let capture = Capture::all(&namespace);

@@ -153,7 +153,7 @@ fn the_answer_about_another_neighbour_is_not_ours() {
 #[test]
 fn a_session_asks_again_ever_more_seldom_and_gives_up_in_the_end() {
     use super::waiting::Waiting;
-    use xylem_core::{NetworkErrorKind, Neighbours, Outbox, Pool, Random, Undeliverable};
+    use xylem_core::{Neighbours, NetworkErrorKind, Outbox, Pool, Random, Undeliverable};
     let page = Neighbours::default();
     let mut waiting = Waiting::new(ip(2), page.entry(ip(2)).unwrap());
     let mut out = Outbox::new(Instant::ZERO, Random::seeded(1), Pool::new(1, 1));

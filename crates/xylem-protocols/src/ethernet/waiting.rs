@@ -6,9 +6,7 @@ use super::drops;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
-use xylem_core::{
-    Control, Event, Instant, Message, Neighbour, NetworkErrorKind, Outbox, Question, Undeliverable,
-};
+use xylem_core::{Control, Event, Instant, Message, Neighbour, NetworkErrorKind, Outbox, Question, Undeliverable};
 use xylem_wire::EthernetAddress;
 
 /// The most messages that wait; the oldest goes when one more comes.

@@ -13,8 +13,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use xylem_core::{
-    Control, Demux, DropReason, EnableError, Enabling, Facts, Handled, Instant, OpenError, Opening, Outbox, Part, Participants, Protocol,
-    View, drop::linker,
+    Control, Demux, DropReason, EnableError, Enabling, Facts, Handled, Instant, OpenError, Opening, Outbox, Part,
+    Participants, Protocol, View, drop::linker,
 };
 use xylem_wire::{Ecn, FragmentOffset, Header, IpProtocol, Ipv4Header};
 

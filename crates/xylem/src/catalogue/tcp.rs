@@ -34,7 +34,12 @@ const DESCRIPTION: Description = Description {
         milliseconds("delayed_ack", (0, 499), 40, "how long an acknowledgment may wait for company"),
         milliseconds("give_up_after", (1, 60 * MINUTE), 15 * MINUTE, "data unacknowledged so long ends the connection"),
         milliseconds("open_give_up_after", (1, 60 * MINUTE), 3 * MINUTE, "the same for the handshake"),
-        milliseconds("keep_alive_interval", (1, 60 * MINUTE), 75_000, "between the probes of a peer that does not answer"),
+        milliseconds(
+            "keep_alive_interval",
+            (1, 60 * MINUTE),
+            75_000,
+            "between the probes of a peer that does not answer",
+        ),
         number("keep_alive_probes", (2, 100), 9, "unanswered probes that end a connection"),
         milliseconds("orphan_wait", (1, 60 * MINUTE), MINUTE, "how long a closed connection waits for the peer's FIN"),
         bytes("receive_buffer", BUFFER, 256 << 10, "bytes a connection may hold unread"),

@@ -3,7 +3,7 @@
 //! (https://github.com/esnet/iperf, iperf_api.h): one connection in which states are bytes and facts are JSON behind a
 //! length, and streams that carry bytes; what belongs together begins with the same cookie.
 
-use super::{Conversation, Progress, SCRATCH_BYTES, Service, TURN_BYTES, without_waiting};
+use super::{Conversation, Progress, Service, TURN_BYTES, without_waiting};
 use crate::net::Stream;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -29,7 +29,6 @@ const PARAM_EXCHANGE: u8 = 9;
 const CREATE_STREAMS: u8 = 10;
 const EXCHANGE_RESULTS: u8 = 13;
 const DISPLAY_RESULTS: u8 = 14;
-const IPERF_DONE: u8 = 16;
 /// -1: this server measures for too many already.
 const ACCESS_DENIED: u8 = 255;
 /// -2: this server cannot do what is asked for; two error numbers follow.
@@ -134,7 +133,8 @@ impl Conversation for Measuring {
                 Some(count) => self.inbox.extend_from_slice(&scratch[..count]),
             }
             while self.understand()? {}
-            if matches!(&self.stage, Stage::Thanks) && self.inbox.first() == Some(&IPERF_DONE) {
+            // It is IPERF_DONE, and if not it is the end all the same.
+            if matches!(&self.stage, Stage::Thanks) && !self.inbox.is_empty() {
                 return Ok(Progress::Over);
             }
         }
@@ -257,6 +257,9 @@ impl Measuring {
     }
 }
 
+/// What is sent: nobody's bytes, unlike what stands in the scratch.
+static NOTHING: [u8; 64 << 10] = [0; 64 << 10];
+
 /// One of the streams goes on.
 fn carry(measurement: &Measurement, stream: &mut dyn Stream, scratch: &mut [u8]) -> io::Result<Progress> {
     let reverse = measurement.reverse.load(Ordering::Relaxed);
@@ -266,7 +269,7 @@ fn carry(measurement: &Measurement, stream: &mut dyn Stream, scratch: &mut [u8])
             return Ok(Progress::Over);
         }
         let step = if reverse {
-            without_waiting(|| stream.write(&scratch[..SCRATCH_BYTES]))?
+            without_waiting(|| stream.write(&NOTHING))?
         } else {
             without_waiting(|| stream.read(scratch))?
         };
@@ -298,4 +301,131 @@ fn results(measurement: &Measurement, theirs: &Value) -> Value {
         "cpu_util_total": 0, "cpu_util_user": 0, "cpu_util_system": 0, "sender_has_retransmits": -1,
         "streams": streams.iter().take(STREAMS_MAX as usize).map(stream).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::Shutdown;
+
+    /// A client that has sent `said` and reads everything.
+    #[derive(Default)]
+    struct Client {
+        said: Vec<u8>,
+        heard: Vec<u8>,
+    }
+
+    impl Read for Client {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let count = into.len().min(self.said.len());
+            if count == 0 {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            into[..count].copy_from_slice(&self.said[..count]);
+            self.said.drain(..count);
+            Ok(count)
+        }
+    }
+
+    impl Write for Client {
+        fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+            self.heard.extend_from_slice(from);
+            Ok(from.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Stream for Client {
+        fn is_connected(&self) -> io::Result<bool> {
+            Ok(true)
+        }
+        fn shutdown(&self, _how: Shutdown) -> io::Result<()> {
+            Ok(())
+        }
+        fn set_nodelay(&self, _nodelay: bool) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn cookie(letter: u8) -> Vec<u8> {
+        vec![letter; COOKIE_BYTES]
+    }
+
+    fn with_length(text: &str) -> Vec<u8> {
+        [&(text.len() as u32).to_be_bytes()[..], text.as_bytes()].concat()
+    }
+
+    /// Says something on a connection, and returns what it heard.
+    fn say(conversation: &mut dyn Conversation, said: Vec<u8>) -> (io::Result<Progress>, Vec<u8>) {
+        let mut client = Client { said, ..Client::default() };
+        let progress = conversation.advance(&mut client, &mut vec![b'!'; super::super::SCRATCH_BYTES]);
+        (progress, client.heard)
+    }
+
+    fn converse(service: &Iperf3) -> Box<dyn Conversation> {
+        service.converse("10.0.0.1:1".parse().expect("an address"))
+    }
+
+    #[test]
+    fn a_measurement_goes_through_its_states_and_leaves_nothing() {
+        let service = Iperf3::default();
+        let (mut facts, mut bytes) = (converse(&service), converse(&service));
+        assert_eq!(say(&mut *facts, cookie(b'a')).1, [PARAM_EXCHANGE]);
+        let states = [CREATE_STREAMS, TEST_START, TEST_RUNNING];
+        assert_eq!(say(&mut *facts, with_length(r#"{"tcp":true,"parallel":1}"#)).1, states);
+        let carried = [cookie(b'a'), vec![7; 1000]].concat();
+        assert!(matches!(say(&mut *bytes, carried), (Ok(Progress::Waiting), heard) if heard.is_empty()));
+        assert_eq!(say(&mut *facts, vec![TEST_END]).1, [EXCHANGE_RESULTS]);
+        let (progress, heard) = say(&mut *facts, with_length(r#"{"streams":[{"id":1}]}"#));
+        assert_eq!((progress.expect("it goes on"), heard.last()), (Progress::Waiting, Some(&DISPLAY_RESULTS)));
+        let said: Value = serde_json::from_slice(&heard[4..heard.len() - 1]).expect("JSON");
+        assert_eq!((&said["streams"][0]["id"], &said["streams"][0]["bytes"]), (&json!(1), &json!(1000)));
+        assert_eq!(say(&mut *facts, vec![16]).0.expect("thanks"), Progress::Over);
+        drop(facts);
+        assert!(service.running.lock().expect("nobody panicked").is_empty());
+    }
+
+    #[test]
+    fn nobody_is_sent_what_others_said() {
+        let service = Iperf3::default();
+        let (mut facts, mut bytes) = (converse(&service), converse(&service));
+        let _begun = say(&mut *facts, [cookie(b'a'), with_length(r#"{"tcp":true,"reverse":true}"#)].concat());
+        let (progress, heard) = say(&mut *bytes, cookie(b'a'));
+        assert_eq!(progress.expect("it sends"), Progress::Again);
+        assert!(heard.len() >= TURN_BYTES && heard.iter().all(|byte| *byte == 0));
+        drop(facts);
+        assert_eq!(say(&mut *bytes, vec![]).0.expect("the measurement has ended"), Progress::Over);
+    }
+
+    #[test]
+    fn what_is_not_served_is_refused_and_rubbish_ends_the_connection() {
+        let service = Iperf3::default();
+        for wishes in [r#"{"udp":true}"#, r#"{"tcp":true,"bidirectional":1}"#, r#"{"tcp":true,"parallel":129}"#] {
+            let (progress, heard) = say(&mut *converse(&service), [cookie(b'a'), with_length(wishes)].concat());
+            assert_eq!((progress.expect("it is told"), heard[1]), (Progress::Over, SERVER_ERROR), "{wishes}");
+        }
+        let mut random = xylem_core::Random::seeded(1);
+        for seed in 0..2000 {
+            let mut rubbish = vec![0; random.below(200) as usize];
+            random.fill(&mut rubbish);
+            // Half of them get beyond the length.
+            let front = [cookie(b'a'), if seed % 2 == 0 { vec![0, 0, 0, 40] } else { vec![] }].concat();
+            let mut conversation = converse(&service);
+            let _whatever = say(&mut *conversation, [front, rubbish].concat());
+        }
+        assert!(service.running.lock().expect("nobody panicked").is_empty(), "what ended is forgotten");
+        let (progress, _) = say(&mut *converse(&service), [cookie(b'a'), vec![0xff; 4]].concat());
+        assert!(progress.is_err(), "more JSON than anybody needs");
+        let many: Vec<_> = (0..=MEASUREMENTS_MAX as u8)
+            .map(|letter| {
+                let mut conversation = converse(&service);
+                let heard = say(&mut *conversation, cookie(letter)).1;
+                (conversation, heard)
+            })
+            .collect();
+        assert_eq!(many.last().expect("there is one").1, [ACCESS_DENIED]);
+    }
 }

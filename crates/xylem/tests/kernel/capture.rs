@@ -165,9 +165,8 @@ pub fn judge(file: &Path, checksums: Checksums) -> Option<Vec<String>> {
         // A TCP checksum of all ones where RFC 1624 would have zero means the same to whoever adds it up, and is what
         // the kernel's own checksums in software are too (CSUM_MANGLED_0).
         let same = "(tcp.checksum == 0xffff && tcp.checksum_calculated == 0)";
-        wrong.push_str(&format!(
-            " || ((tcp.checksum.status == 0 || udp.checksum.status == 0) && !{same} && !{quotes})"
-        ));
+        wrong
+            .push_str(&format!(" || ((tcp.checksum.status == 0 || udp.checksum.status == 0) && !{same} && !{quotes})"));
     }
     let mut tshark = Command::new("tshark");
     tshark.arg("-n").arg("-r").arg(file).args(["-o", "ip.check_checksum:TRUE"]);

@@ -98,7 +98,8 @@ pub struct Cable {
 impl Cable {
     /// Lays a cable in a namespace of its own, or says why the test cannot run here.
     pub fn lay(test: &str, plan: Plan) -> Option<Cable> {
-        can_run(test).then(|| Cable::lay_in(Namespace::create().expect("root makes namespaces"), plan, "xylem0", KERNEL))
+        can_run(test)
+            .then(|| Cable::lay_in(Namespace::create().expect("root makes namespaces"), plan, "xylem0", KERNEL))
     }
 
     /// Lays a cable in a namespace where there may be others; the kernel's interface gets this name and address.
