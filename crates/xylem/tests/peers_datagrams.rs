@@ -8,7 +8,6 @@ mod kernel {
     pub mod datagrams;
     pub mod ping;
     pub mod place;
-    pub mod streams;
 }
 
 use kernel::capture::{Capture, Checksums};

@@ -7,7 +7,6 @@ mod kernel {
     pub mod capture;
     pub mod ping;
     pub mod place;
-    pub mod streams;
 }
 
 use kernel::capture::{Capture, Checksums, frames_of, judge};

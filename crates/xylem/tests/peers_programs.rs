@@ -10,9 +10,9 @@ mod kernel {
 }
 
 use kernel::capture::{Capture, Checksums};
-use kernel::place::{Cable, KERNEL, Plan, XYLEM, at_kernel, at_xylem, has, run};
+use kernel::place::{Cable, KERNEL, Plan, XYLEM, at_kernel, at_xylem, content, has, run};
 use kernel::server::Serving;
-use kernel::streams::{PATIENCE, catch, content, pour};
+use kernel::streams::{PATIENCE, catch, pour};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};

@@ -1,7 +1,6 @@
 //! Datagrams to an echo and back, every byte compared, in both directions; and nobody at a port.
 
-use super::place::{at_kernel, at_xylem};
-use super::streams::content;
+use super::place::{at_kernel, at_xylem, content};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::thread;

@@ -1,8 +1,7 @@
 //! Echo requests both ways: the kernel's through a raw socket, and Xylem's through its own ICMP in an instance that the
 //! test turns itself.
 
-use super::place::{XYLEM, graph};
-use super::streams::content;
+use super::place::{XYLEM, content, graph_for};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, recv, sendto, socket_with};
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, OwnedFd};
@@ -94,7 +93,7 @@ impl World for Wire {
 
 impl XylemPinger {
     pub fn new(device: Box<dyn Device>, mtu: usize) -> XylemPinger {
-        let instance = build(&graph(mtu), &catalogue::builtin(), vec![device.facts()], Limits::default(), 3);
+        let instance = build(&graph_for(mtu), &catalogue::builtin(), vec![device.facts()], Limits::default(), 3);
         let instance = instance.expect("the graph is right");
         let clock = Clock::start();
         let wire = Wire { device, clock, pool: instance.pool().clone() };

@@ -2,6 +2,7 @@
 //! the other. What a cable is made of, how large its packets are and what is left to it are a [`Plan`]; the suites are
 //! written over plans, so that another kind of device is one more row. Gone with the test.
 
+use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use xylem::commands::serve::addressed::{self, Addresses};
 use xylem::{catalogue, graphs};
@@ -69,7 +70,7 @@ impl Plan {
 pub fn skipped(test: &str, reason: &str) {
     assert!(std::env::var_os("CI").is_none(), "{test} could not run: {reason}");
     // Past the harness, which swallows what passing tests print.
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("SKIPPED: {test}: {reason}\n").as_bytes());
+    let _ = std::io::stderr().write_all(format!("SKIPPED: {test}: {reason}\n").as_bytes());
 }
 
 /// Whether cables can be laid here; says that the test is skipped if not.
@@ -127,7 +128,7 @@ impl Cable {
 
     /// Xylem on the cable, as the usual host.
     pub fn stack(self) -> (Namespace, Stack) {
-        let graph = graph(self.plan.mtu);
+        let graph = graph_for(self.plan.mtu);
         self.stack_of(graph)
     }
 
@@ -140,7 +141,7 @@ impl Cable {
     /// Xylem on the cable behind a link of this model, and what the links did.
     pub fn stack_behind(self, model: &str, seed: u64) -> (Namespace, Stack, Behind) {
         let model: LinkModel = model.parse().expect("a model");
-        let graph = graph(self.plan.mtu);
+        let graph = graph_for(self.plan.mtu);
         let impaired = Impaired::new(self.device, &model, seed).expect("within its limits");
         let behind = Behind(std::sync::Arc::new(impaired));
         (self.namespace, start(graph, behind.clone()), behind)
@@ -158,8 +159,23 @@ fn assert_apart(outside: &Namespace) {
     assert_ne!(identity(&inside), identity(outside), "this is not a namespace of the test's own");
 }
 
-/// The calling thread's end of a TAP, the kernel's side up and with an address.
+/// A namespace with a TAP as it is, or `None` if the test cannot run here.
+pub fn cable(test: &str, offloads: bool) -> Option<(Namespace, Tap)> {
+    can_run(test).then(|| {
+        let namespace = Namespace::create().expect("root makes namespaces");
+        let tap = namespace.enter(|| open_tap("xylem0", Plan { offloads, ..Plan::default() }, KERNEL));
+        (namespace, tap.expect("root enters"))
+    })
+}
+
+/// The calling thread's TAP as a device.
 fn tap(name: &str, plan: Plan, address: Ipv4Addr) -> Box<dyn Device> {
+    let device = TapDevice::new(open_tap(name, plan, address)).expect("a descriptor");
+    if plan.offloads { Box::new(device) } else { Box::new(Whole(device)) }
+}
+
+/// A TAP in the calling thread's namespace, the kernel's side up and with an address.
+fn open_tap(name: &str, plan: Plan, address: Ipv4Addr) -> Tap {
     let options = TapOptions { offloads: plan.offloads, ..TapOptions::default() };
     let tap = Tap::open(name, options).expect("root makes TAPs");
     tap.kernel_side().set_mtu(plan.mtu).expect("a TAP takes it");
@@ -169,12 +185,16 @@ fn tap(name: &str, plan: Plan, address: Ipv4Addr) -> Box<dyn Device> {
         tap.kernel_side().add_address(IpAddr::V4(address), 24).expect("root may");
         tap.kernel_side().set_up(true).expect("root may");
     }
-    let device = TapDevice::new(tap).expect("a descriptor");
-    if plan.offloads { Box::new(device) } else { Box::new(Whole(device)) }
+    tap
 }
 
-/// The usual host's graph with the address of these tests.
-pub fn graph(mtu: usize) -> Graph {
+/// The usual host's graph with the address of these tests, on a link of Ethernet's MTU.
+pub fn graph() -> Graph {
+    graph_for(Plan::default().mtu)
+}
+
+/// The usual host's graph with the address of these tests, on a link of this MTU.
+pub fn graph_for(mtu: usize) -> Graph {
     let mut graph = graphs::builtin("host").expect("it comes with the program");
     let address = Some(format!("{XYLEM}/24").parse().expect("a network"));
     addressed::say(&mut graph, &Addresses { address, mtu: Some(mtu), ..Addresses::default() })
@@ -184,7 +204,7 @@ pub fn graph(mtu: usize) -> Graph {
 
 /// The usual host's graph with other values for some options: `(node, option, value)`.
 pub fn graph_with(mtu: usize, options: &[(&str, &str, Value)]) -> Graph {
-    let mut graph = graph(mtu);
+    let mut graph = graph_for(mtu);
     for (node, option, value) in options {
         graph.set(node, option, value.clone()).expect("the node is there");
     }
@@ -203,6 +223,37 @@ pub fn at_xylem(port: u16) -> SocketAddr {
 
 pub fn at_kernel(port: u16) -> SocketAddr {
     SocketAddr::from((KERNEL, port))
+}
+
+/// Bytes that differ from place to place and from seed to seed.
+pub fn content(length: usize, seed: u64) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    xylem_core::Random::seeded(seed).fill(&mut bytes);
+    bytes
+}
+
+/// Reads everything, then answers with its digest and the bytes themselves.
+pub fn answer(mut stream: impl Read + Write) {
+    use sha2::Digest;
+    let mut length = [0; 8];
+    stream.read_exact(&mut length).expect("a length");
+    let mut bytes = vec![0; u64::from_be_bytes(length) as usize];
+    stream.read_exact(&mut bytes).expect("as many bytes");
+    stream.write_all(&sha2::Sha256::digest(&bytes)).expect("the peer reads");
+    stream.write_all(&bytes).expect("the peer reads");
+}
+
+/// Sends `bytes` to a peer that [`answer`]s, and compares what comes back.
+pub fn ask(mut stream: impl Read + Write, bytes: &[u8]) {
+    use sha2::Digest;
+    stream.write_all(&(bytes.len() as u64).to_be_bytes()).expect("the peer reads");
+    stream.write_all(bytes).expect("the peer reads");
+    let mut digest = [0; 32];
+    stream.read_exact(&mut digest).expect("the peer answers");
+    assert_eq!(digest[..], sha2::Sha256::digest(bytes)[..], "{} bytes arrived changed", bytes.len());
+    let mut back = vec![0; bytes.len()];
+    stream.read_exact(&mut back).expect("the peer answers");
+    assert!(back == bytes, "{} bytes came back changed", bytes.len());
 }
 
 /// A device to which nothing is left: it gets frames cut and with their checksums.

@@ -1,7 +1,7 @@
 //! Bytes over streams: what is sent is a pattern that differs from place to place and from seed to seed, so that whoever
 //! receives knows every byte without having been told any.
 
-use super::place::{at_kernel, at_xylem};
+use super::place::{at_kernel, at_xylem, content};
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::thread;
@@ -17,13 +17,6 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 const PERIOD: usize = 1_048_573;
 /// The bytes of one read or write.
 const PIECE: usize = 256 << 10;
-
-/// Bytes that differ from place to place and from seed to seed.
-pub fn content(length: usize, seed: u64) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    xylem_core::Random::seeded(seed).fill(&mut bytes);
-    bytes
-}
 
 /// A stream of bytes without end that everybody who knows its seed can make.
 pub struct Pattern {
