@@ -2,7 +2,7 @@
 //! joins the kernel to itself, and the processors of both ends. Nothing here has a name in the file system; it all goes
 //! when its values go.
 
-mod veth;
+pub mod veth;
 
 use std::fmt;
 use std::io;

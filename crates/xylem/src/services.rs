@@ -3,6 +3,7 @@
 //! that [`crate::net`] knows. Nothing here waits but the server, in one place.
 
 pub mod echo;
+pub mod iperf3;
 pub mod server;
 pub mod small;
 

@@ -153,14 +153,17 @@ fn the_answer_about_another_neighbour_is_not_ours() {
 #[test]
 fn a_session_asks_again_ever_more_seldom_and_gives_up_in_the_end() {
     use super::waiting::Waiting;
-    use xylem_core::{Neighbours, Outbox, Pool, Random};
+    use xylem_core::{Neighbours, NetworkErrorKind, Outbox, Pool, Random, Undeliverable};
     let page = Neighbours::default();
     let mut waiting = Waiting::new(ip(2), page.entry(ip(2)).unwrap());
     let mut out = Outbox::new(Instant::ZERO, Random::seeded(1), Pool::new(1, 1));
     waiting.keep(Message::from_bytes(b"waits"), &mut out);
-    let mut asked = Vec::new();
+    let (mut asked, mut reported) = (Vec::new(), Vec::new());
     loop {
-        asked.extend(out.drain_advice().map(|_| out_seconds(&waiting)));
+        let question = |control: &Control| matches!(control, Control::Question(..));
+        let (questions, reports): (Vec<_>, Vec<_>) = out.drain_advice().partition(question);
+        asked.extend(questions.iter().map(|_| out_seconds(&waiting)));
+        reported.extend(reports);
         let Some(deadline) = waiting.deadline() else { break };
         out.now = deadline;
         waiting.timeout(&mut out);
@@ -168,6 +171,8 @@ fn a_session_asks_again_ever_more_seldom_and_gives_up_in_the_end() {
     assert_eq!(asked, [1, 3, 7, 15], "nobody answered: asked four times, each wait twice the last");
     assert_eq!(out.drain_dropped().count(), 1);
     assert_eq!(out.drain_told().collect::<Vec<_>>(), [Control::Event(Event::Unreachable)]);
+    let undeliverable = Undeliverable { quote: b"waits".to_vec(), broadcast: false };
+    assert_eq!(reported, [Control::Undeliverable(NetworkErrorKind::HostUnreachable, Box::new(undeliverable))]);
 }
 
 fn out_seconds(waiting: &super::waiting::Waiting) -> u64 {

@@ -6,7 +6,7 @@ use super::drops;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
-use xylem_core::{Control, Event, Instant, Message, Neighbour, Outbox, Question};
+use xylem_core::{Control, Event, Instant, Message, Neighbour, NetworkErrorKind, Outbox, Question, Undeliverable};
 use xylem_wire::EthernetAddress;
 
 /// The most messages that wait; the oldest goes when one more comes.
@@ -80,8 +80,13 @@ impl Waiting {
         if !lost.is_empty() {
             out.tell(Control::Event(Event::Unreachable));
         }
-        for _ in lost {
+        for message in lost {
             out.dropped(&drops::NO_NEIGHBOUR);
+            // What was passed on for others has nobody above to tell: its sender is told (RFC 1812, section 5.2.7.1).
+            let mut quote = vec![0; message.len().min(Undeliverable::QUOTE_MAX)];
+            message.copy_to(&mut quote);
+            let undeliverable = Undeliverable { quote, broadcast: message.attributes.broadcast };
+            out.advise(Control::Undeliverable(NetworkErrorKind::HostUnreachable, Box::new(undeliverable)));
         }
     }
 
@@ -92,4 +97,5 @@ impl Waiting {
     }
 }
 
+const _: () = assert!(WAITING_MAX < Outbox::CONTROL_LIMIT, "all that waited is given up, and reported, in one verb");
 const _: () = assert!(ASKS_MAX < 16, "the time between two questions doubles with each: it shall not leave the day");

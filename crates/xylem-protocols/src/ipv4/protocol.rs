@@ -13,8 +13,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use xylem_core::{
-    Demux, DropReason, EnableError, Enabling, Facts, Instant, OpenError, Opening, Outbox, Part, Participants, Protocol,
-    View, drop::linker,
+    Control, Demux, DropReason, EnableError, Enabling, Facts, Handled, Instant, OpenError, Opening, Outbox, Part,
+    Participants, Protocol, View, drop::linker,
 };
 use xylem_wire::{Ecn, FragmentOffset, Header, IpProtocol, Ipv4Header};
 
@@ -196,6 +196,14 @@ impl Protocol for Ipv4Protocol {
             }
             Some(other) => Err(EnableError::NotOurAddress(other)),
         }
+    }
+
+    /// A packet of our own that could not be delivered: those above it are told by what failed, nobody else wants to know.
+    fn control(&self, control: &mut Control, _out: &mut Outbox) -> Handled {
+        let Control::Undeliverable(_, undeliverable) = control else { return Handled::No };
+        let header = Ipv4Header::parse(&undeliverable.quote);
+        let is_own = header.is_ok_and(|header| self.routes.is_ours(header.source));
+        if is_own { Handled::Yes } else { Handled::No }
     }
 
     fn demux(&self, view: &mut View<'_>, out: &mut Outbox) -> Demux {

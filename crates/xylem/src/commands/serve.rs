@@ -30,7 +30,7 @@ const DRAIN_TIME_MAX: Duration = Duration::from_millis(300);
 /// See the module's text.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Services: echo (TCP and UDP), discard, daytime, chargen, http=DIR (files below DIR, read only),\n\
+    after_help = "Services: echo (TCP and UDP), discard, daytime, chargen, iperf3, http=DIR (files below DIR, read only),\n\
         http+put=DIR (takes uploads too). The last @ comes before the port.\n\n\
         Examples:\n  \
         xylem serve --device tap:xylem0 --address 10.0.0.2/24 echo@7 http=/srv/www@80\n  \

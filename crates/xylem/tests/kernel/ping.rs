@@ -1,7 +1,7 @@
 //! Echo requests both ways: the kernel's through a raw socket, and Xylem's through its own ICMP in an instance that the
 //! test turns itself.
 
-use super::place::{XYLEM, content, graph};
+use super::place::{XYLEM, content, graph_for};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, recv, sendto, socket_with};
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,10 +11,9 @@ use xylem_core::{Message, Part, Participants};
 use xylem_graph::build::build;
 use xylem_graph::instance::{Instance, Limits, Shepherd, Work, World};
 use xylem_host::clock::Clock;
-use xylem_host::device::{Device, TapDevice};
+use xylem_host::device::Device;
 use xylem_host::namespace::Namespace;
 use xylem_host::poll::{Source, wait};
-use xylem_host::tap::Tap;
 use xylem_sim::End;
 
 /// How long an answer may take.
@@ -75,7 +74,7 @@ pub struct XylemPinger {
 }
 
 struct Wire {
-    device: TapDevice,
+    device: Box<dyn Device>,
     clock: Clock,
     pool: xylem_core::Pool,
 }
@@ -93,11 +92,11 @@ impl World for Wire {
 }
 
 impl XylemPinger {
-    pub fn new(tap: Tap) -> XylemPinger {
-        let device = TapDevice::new(tap).expect("a descriptor");
-        let instance = build(&graph(), &catalogue::builtin(), vec![device.facts()], Limits::default(), 3);
+    pub fn new(device: Box<dyn Device>, mtu: usize) -> XylemPinger {
+        let instance = build(&graph_for(mtu), &catalogue::builtin(), vec![device.facts()], Limits::default(), 3);
         let instance = instance.expect("the graph is right");
-        let wire = Wire { device, clock: Clock::start(), pool: instance.pool().clone() };
+        let clock = Clock::start();
+        let wire = Wire { device, clock, pool: instance.pool().clone() };
         XylemPinger { shepherd: instance.shepherd(), instance, wire }
     }
 
@@ -138,12 +137,24 @@ impl XylemPinger {
     }
 }
 
-/// The sizes: all small ones, those around the borders of fragments, and large ones up to the largest.
-pub fn sizes(header: usize) -> impl Iterator<Item = usize> {
-    // A fragment of an MTU of 1500 carries 1480 bytes of IP content.
-    let borders = (1..=44).flat_map(move |fragments| (0..=4).map(move |off| fragments * 1480 - header - 2 + off));
-    let large = [4096, 8192, 9000, 16_384, 32_768, 50_000, 60_000, 65_000, 65_500, 65_506, 65_507];
-    (0..=2048).chain(borders.filter(|size| *size > 2048)).chain(large).filter(|size| *size <= 65_507)
+/// The most bytes an echo carries, and a datagram: the largest IPv4 packet less its two headers.
+pub const SIZE_MAX: usize = 65_507;
+
+/// The sizes: all up to 2048 bytes, those around every border of fragments on a link of this MTU, and five hundred
+/// others.
+pub fn sizes(mtu: usize, seed: u64) -> Vec<usize> {
+    // Every fragment but the last carries a multiple of eight bytes (RFC 791, section 3.2) behind 20 of header; of the
+    // first, 8 are the echo's or UDP's header.
+    let carried = (mtu - 20) / 8 * 8;
+    let fragments = SIZE_MAX.div_ceil(carried) + 1;
+    let borders = (1..=fragments).flat_map(|count| (0..=4).map(move |off| count * carried - 8 - 2 + off));
+    let mut random = xylem_core::Random::seeded(seed);
+    let others = (0..500).map(|_| 2049 + random.below((SIZE_MAX - 2048) as u64) as usize);
+    let mut sizes: Vec<usize> = (0..=2048).chain(borders).chain(others).chain([SIZE_MAX - 1, SIZE_MAX]).collect();
+    sizes.retain(|size| *size <= SIZE_MAX);
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
 }
 
 /// The Internet checksum (RFC 1071), written once more here: the judge shares no code with the judged.

@@ -3,7 +3,9 @@
 use super::super::*;
 use super::*;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 use xylem_core::drop::linker;
+use xylem_core::{Control, Instant, NetworkErrorKind};
 use xylem_wire::{EtherType, IcmpKind, Sum};
 
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 9);
@@ -99,6 +101,28 @@ fn a_packet_without_hops_left_is_sent_back_as_an_error() {
     let fragment = Ipv4Header { time_to_live: 1, more_fragments: true, ..header(8) };
     arrive(&mut router, &packet(&fragment, &[1; 8]));
     assert_eq!(error(&mut router).unwrap().1, 0, "in transit, although it is a fragment");
+}
+
+#[test]
+fn a_packet_for_a_neighbour_that_does_not_answer_is_unreachable_and_only_its_sender_is_told() {
+    // RFC 1812, section 5.2.7.1.
+    let mut router = router();
+    let to = Ipv4Addr::new(10, 0, 1, 77);
+    let lost = packet(&Ipv4Header { destination: to, ..header(4) }, b"lost");
+    arrive(&mut router, &lost);
+    router.sent.clear();
+    for second in 1..=3 {
+        router.at(Instant::ZERO + Duration::from_secs(second));
+    }
+    router.sent.retain(|(_, frame)| open_frame(frame).0.kind == EtherType::IPV4);
+    let (kind, code, _, quote) = error(&mut router).expect("the sender is told");
+    assert_eq!((kind, code), (IcmpKind::UNREACHABLE.0, 1));
+    assert_eq!(quote, packet(&Ipv4Header { time_to_live: 63, destination: to, ..header(4) }, b"lost"));
+    // What the router itself had sent has no sender to be told.
+    let own = packet(&Ipv4Header { source: ipv4(1), ..header(4) }, b"ours");
+    let undeliverable = xylem_core::Undeliverable { quote: own, broadcast: false };
+    router.offer(Control::Undeliverable(NetworkErrorKind::HostUnreachable, Box::new(undeliverable)));
+    assert_eq!((router.sent.len(), router.drops.of(&linker::NO_WAY)), (0, 0));
 }
 
 #[test]

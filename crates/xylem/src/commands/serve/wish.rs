@@ -4,13 +4,14 @@
 use crate::http::Http;
 use crate::http::site::Directory;
 use crate::services::echo::Echo;
+use crate::services::iperf3::Iperf3;
 use crate::services::small::{Chargen, Daytime, Discard};
 use crate::services::{DatagramService, Service};
 use std::fmt;
 use std::sync::Arc;
 
 /// What there is.
-const SERVICES: &str = "echo, discard, daytime, chargen, http=DIR or http+put=DIR";
+const SERVICES: &str = "echo, discard, daytime, chargen, iperf3, http=DIR or http+put=DIR";
 
 /// One service at one port.
 #[derive(Clone)]
@@ -52,6 +53,7 @@ impl Wish {
                 "discard" => Arc::new(Discard),
                 "daytime" => Arc::new(Daytime),
                 "chargen" => Arc::new(Chargen),
+                "iperf3" => Arc::new(Iperf3::default()),
                 "http" | "http+put" => {
                     return Err(format!("service `{text}`: expected a directory, got none; write `{what}=DIR@{port}`"));
                 }
