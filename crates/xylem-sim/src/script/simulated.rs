@@ -8,7 +8,7 @@ use super::settings::Settings;
 use crate::content::Content;
 use crate::end::{End, Listener};
 use crate::host::Host;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use xylem_core::{
@@ -46,6 +46,8 @@ pub struct Simulated {
     listener: Arc<Listener>,
     listening: Option<Listening>,
     sockets: BTreeMap<Ends, Socket>,
+    /// Which of them have opened and were not accepted yet.
+    fresh: BTreeSet<Ends>,
 }
 
 struct Socket {
@@ -85,6 +87,7 @@ impl Simulated {
             listener: Listener::new(),
             listening: None,
             sockets: BTreeMap::new(),
+            fresh: BTreeSet::new(),
         };
         subject.meet()?;
         Ok(subject)
@@ -168,14 +171,14 @@ impl Simulated {
         Ok(())
     }
 
-    /// Takes all connections that have opened; says whether the one between `ends` is among them.
-    fn accept(&mut self, ends: Ends) -> bool {
+    /// Takes over all connections that have opened.
+    fn gather_opened(&mut self) {
         while let Some(accepted) = self.listener.accept() {
             let peer = accepted.participants.remote.find_port().map_or(0, |port| port.0);
-            let socket = Socket::new(accepted.path, accepted.end);
-            self.sockets.insert(Ends { subject: SERVER_PORT, peer }, socket);
+            let ends = Ends { subject: SERVER_PORT, peer };
+            self.sockets.insert(ends, Socket::new(accepted.path, accepted.end));
+            self.fresh.insert(ends);
         }
-        self.sockets.contains_key(&ends)
     }
 
     fn connect(&mut self, ends: Ends) -> Result<(), String> {
@@ -299,6 +302,7 @@ impl Subject for Simulated {
     }
 
     fn ask(&mut self, ends: Ends, verb: &Verb) -> Result<(), String> {
+        self.gather_opened();
         let result = match verb {
             Verb::Listen { backlog } => self.listen(*backlog),
             Verb::ListenNoMore => {
@@ -306,10 +310,10 @@ impl Subject for Simulated {
                 self.host.instance.disable(listening.id);
                 Ok(())
             }
-            Verb::Accept if self.accept(ends) => Ok(()),
+            Verb::Accept if self.fresh.remove(&ends) => Ok(()),
             Verb::Accept => Err("no connection has opened".to_owned()),
-            Verb::AcceptNothing if self.accept(ends) => Err("a connection has opened".to_owned()),
-            Verb::AcceptNothing => Ok(()),
+            Verb::AcceptNothing if self.fresh.is_empty() => Ok(()),
+            Verb::AcceptNothing => Err("a connection has opened".to_owned()),
             Verb::Connect => self.connect(ends),
             other => self.on_socket(ends, other),
         };

@@ -5,7 +5,7 @@ use super::sysctls;
 use super::verdict::{Verdict, judge};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, sockopt};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -72,6 +72,8 @@ struct Kernel {
     begin: Instant,
     listener: Option<OwnedFd>,
     sockets: BTreeMap<Ends, Socket>,
+    /// Which of them have opened and were not accepted by the script yet.
+    fresh: BTreeSet<Ends>,
     frame: Vec<u8>,
 }
 
@@ -104,8 +106,8 @@ impl Kernel {
             side.hardware_address()
         };
         let hardware = EthernetAddress(ready().map_err(|error| error.to_string())?);
-        let sockets = BTreeMap::new();
-        Ok(Kernel { tap, hardware, begin: Instant::now(), listener: None, sockets, frame: vec![0; RECEIVE_BYTES] })
+        let (sockets, fresh, frame) = (BTreeMap::new(), BTreeSet::new(), vec![0; RECEIVE_BYTES]);
+        Ok(Kernel { tap, hardware, begin: Instant::now(), listener: None, sockets, fresh, frame })
     }
 
     /// The next frame that is there.
@@ -129,8 +131,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// Takes the connections that have opened; says whether the one between `ends` is among them.
-    fn accept(&mut self, ends: Ends) -> Result<bool, String> {
+    /// Takes over the connections that have opened.
+    fn gather_opened(&mut self) -> Result<(), String> {
         let listener = self.listener.as_ref().ok_or("it does not listen")?;
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         loop {
@@ -140,9 +142,10 @@ impl Kernel {
                     sockopt::set_socket_oobinline(&socket, true).map_err(said)?;
                     let ends = Ends { subject: SERVER_PORT, peer: address.port() };
                     self.sockets.insert(ends, Socket::new(socket));
+                    self.fresh.insert(ends);
                 }
                 Ok((_, None)) | Err(Errno::CONNABORTED) => {}
-                Err(Errno::AGAIN) => return Ok(self.sockets.contains_key(&ends)),
+                Err(Errno::AGAIN) => return Ok(()),
                 Err(error) => return Err(said(error)),
             }
         }
@@ -236,14 +239,14 @@ impl Subject for Kernel {
                 self.listener = None;
                 Ok(())
             }
-            Verb::Accept => match patiently(|| self.accept(ends))? {
-                true => Ok(()),
-                false => Err("no connection has opened".to_owned()),
-            },
-            Verb::AcceptNothing => match self.accept(ends)? {
-                true => Err("a connection has opened".to_owned()),
-                false => Ok(()),
-            },
+            Verb::Accept => {
+                let opened = || self.gather_opened().map(|()| self.fresh.remove(&ends));
+                if patiently(opened)? { Ok(()) } else { Err("no connection has opened".to_owned()) }
+            }
+            Verb::AcceptNothing => {
+                self.gather_opened()?;
+                if self.fresh.is_empty() { Ok(()) } else { Err("a connection has opened".to_owned()) }
+            }
             Verb::Connect => self.connect(ends).map_err(said),
             other => self.sockets.get_mut(&ends).ok_or("no connection")?.ask(ends, other),
         }
