@@ -67,6 +67,9 @@ pub struct Run {
     pub log: Vec<String>,
     /// How long it took, by the subject's clock.
     pub took: Duration,
+    /// By how much the latest of what was to be done at a time was done later: where time is real and the machine is busy,
+    /// a failure may be the runner's.
+    pub late: Duration,
 }
 
 /// A line of the script that did not come true.
@@ -89,11 +92,12 @@ pub fn run(script: &Script, subject: &mut dyn Subject) -> Run {
         may: Vec::new(),
         before: Duration::ZERO,
         listening: false,
+        late: Duration::ZERO,
         log: Vec::new(),
     };
     let failure = runner.all().err();
     let took = runner.subject.now();
-    Run { failure, log: runner.log, took }
+    Run { failure, log: runner.log, took, late: runner.late }
 }
 
 /// Every connection that a script names, in the order in which they come.
@@ -119,6 +123,7 @@ struct Runner<'a> {
     /// When the line before happened.
     before: Duration,
     listening: bool,
+    late: Duration,
     log: Vec<String>,
 }
 
@@ -152,6 +157,7 @@ impl Runner<'_> {
         self.wait_until(least).map_err(wrong)?;
         self.may.clear();
         self.before = self.subject.now();
+        self.late = self.late.max(self.before.saturating_sub(least));
         if let Event::Ask(Verb::Opened { by, segment, after }) = &line.event {
             return self.open(position, &line.who, *by, segment, *after);
         }

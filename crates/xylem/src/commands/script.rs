@@ -11,8 +11,9 @@ use crate::cli::{Ending, complain, note, say};
 use crate::{catalogue, graphs};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use verdict::{Verdict, judge};
-use xylem_graph::file::report;
+use xylem_graph::file::{Graph, report};
 use xylem_sim::script::{Arm, Claim, Run, Script, Simulated, parse, run};
 
 /// See the module's text.
@@ -125,11 +126,14 @@ pub struct Tried {
     pub log: Vec<String>,
     /// How often it was tried.
     pub tries: u32,
+    /// By how much the runner was late in the last try.
+    pub late: Duration,
 }
 
 impl Tried {
-    fn of(path: PathBuf, (verdict, log): (Verdict, Vec<String>), tries: u32) -> Tried {
-        Tried { path, verdict, log, tries }
+    fn of(path: PathBuf, (verdict, run): (Verdict, Option<Run>), tries: u32) -> Tried {
+        let (log, late) = run.map_or_else(Default::default, |run| (run.log, run.late));
+        Tried { path, verdict, log, tries, late }
     }
 
     fn as_json(&self) -> serde_json::Value {
@@ -137,18 +141,23 @@ impl Tried {
     }
 }
 
-/// Runs a script against our TCP, if it claims anything about it: what came of it, and what happened.
-pub fn try_xylem(script: &Script) -> (Verdict, Vec<String>) {
-    if let Claim::Skip(reason) = &script.xylem {
-        return (Verdict::Skipped(reason.clone()), Vec::new());
-    }
+/// Runs a script against our TCP, if it claims anything about it: what came of it, and what happened if it was tried.
+pub fn try_xylem(script: &Script) -> (Verdict, Option<Run>) {
     let graph = graphs::builtin("host").expect("a test parses every graph that the program carries");
-    match Simulated::new(&graph, &catalogue::builtin(), &script.settings) {
+    try_graph(script, &graph)
+}
+
+/// The same against the TCP of another graph.
+pub fn try_graph(script: &Script, graph: &Graph) -> (Verdict, Option<Run>) {
+    if let Claim::Skip(reason) = &script.xylem {
+        return (Verdict::Skipped(reason.clone()), None);
+    }
+    match Simulated::new(graph, &catalogue::builtin(), &script.settings) {
         Ok(mut subject) => {
-            let Run { failure, log, .. } = run(script, &mut subject);
-            (judge(&script.xylem, failure), log)
+            let run = run(script, &mut subject);
+            (judge(&script.xylem, run.failure.clone()), Some(run))
         }
-        Err(reason) => (Verdict::Unable(reason), Vec::new()),
+        Err(reason) => (Verdict::Unable(reason), None),
     }
 }
 

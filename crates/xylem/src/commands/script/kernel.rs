@@ -17,7 +17,7 @@ use xylem_host::namespace::{Level, Namespace, privilege};
 use xylem_host::poll::{self, Source};
 use xylem_host::tap::{RECEIVE_BYTES, Tap, TapOptions};
 use xylem_sim::script::{
-    Arm, Claim, Ends, Outcome, PEER, PREFIX_BITS, SERVER_PORT, SUBJECT, Script, Subject, Tolerance, Verb, Way, Wish,
+    Arm, Claim, Ends, Outcome, PEER, PREFIX_BITS, Run, SERVER_PORT, SUBJECT, Script, Subject, Tolerance, Verb, Way, Wish,
     content_sent, content_written, run,
 };
 use xylem_wire::{EtherType, EthernetAddress, EthernetHeader, Header};
@@ -45,12 +45,12 @@ pub fn is_able() -> Result<(), String> {
 }
 
 /// Runs a script against the kernel's TCP, if it claims anything about it, in a namespace of its own: what came of it, and
-/// what happened.
-pub fn try_kernel(script: &Script) -> (Verdict, Vec<String>) {
+/// what happened if it was tried.
+pub fn try_kernel(script: &Script) -> (Verdict, Option<Run>) {
     if let Claim::Skip(reason) = &script.linux {
-        return (Verdict::Skipped(reason.clone()), Vec::new());
+        return (Verdict::Skipped(reason.clone()), None);
     }
-    let unable = |reason: String| (Verdict::Unable(reason), Vec::new());
+    let unable = |reason: String| (Verdict::Unable(reason), None);
     let namespace = match Namespace::create() {
         Ok(namespace) => namespace,
         Err(error) => return unable(error.to_string()),
@@ -58,9 +58,9 @@ pub fn try_kernel(script: &Script) -> (Verdict, Vec<String>) {
     let inside = || match Kernel::new(script) {
         Ok(mut subject) => {
             let run = run(script, &mut subject);
-            (judge(&script.linux, run.failure), run.log)
+            (judge(&script.linux, run.failure.clone()), Some(run))
         }
-        Err(reason) => (Verdict::Unable(reason), Vec::new()),
+        Err(reason) => (Verdict::Unable(reason), None),
     };
     namespace.enter(inside).unwrap_or_else(|error| unable(error.to_string()))
 }

@@ -6,10 +6,15 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 use xylem_sim::script::Script;
 
 /// How often a script is tried if nothing else is said.
 pub const TRIES: u32 = 3;
+/// How often one is tried of which each run was late: such a run says nothing.
+const TRIES_LATE: u32 = 20;
+/// A run that did what it had to so much too late is one of those.
+const LATE: Duration = Duration::from_millis(25);
 /// Scripts at once.
 const AT_ONCE: usize = 24;
 
@@ -34,7 +39,9 @@ pub fn in_parallel(scripts: Vec<(PathBuf, Script)>, tries: u32) -> Vec<Tried> {
     for ((path, script), result) in scripts.iter().zip(results) {
         let result = result.into_inner().expect("nobody panics with it");
         let mut tried = result.expect("every index below the number of scripts was taken");
-        while tried.verdict.is_failure() && tried.tries < tries {
+        while tried.verdict.is_failure()
+            && (tried.tries < tries || tried.late > LATE && tried.tries < TRIES_LATE.max(tries))
+        {
             tried = Tried::of(path.clone(), kernel::try_kernel(script), tried.tries + 1);
         }
         all.push(tried);
