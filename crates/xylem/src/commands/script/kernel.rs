@@ -17,8 +17,8 @@ use xylem_host::namespace::{Level, Namespace, privilege};
 use xylem_host::poll::{self, Source};
 use xylem_host::tap::{RECEIVE_BYTES, Tap, TapOptions};
 use xylem_sim::script::{
-    Arm, Claim, Ends, Outcome, PEER, PREFIX_BITS, Run, SERVER_PORT, SUBJECT, Script, Subject, Tolerance, Verb, Way, Wish,
-    content_sent, content_written, run,
+    Arm, Claim, Ends, Outcome, PEER, PREFIX_BITS, Run, SERVER_PORT, SUBJECT, Script, Subject, Tolerance, Verb, Way,
+    Wish, content_sent, content_written, run,
 };
 use xylem_wire::{EtherType, EthernetAddress, EthernetHeader, Header};
 
