@@ -38,7 +38,7 @@ pub use read::parse;
 pub use run::{Failure, Run, Subject, Tolerance, run};
 pub use segment::{Extent, Flaw, OptionWish, Place, Segment, Stamp};
 pub use settings::{Setting, Settings};
-pub use simulated::{Simulated, content_sent, content_written};
+pub use simulated::{Simulated, SimulatedError, content_sent, content_written};
 
 use xylem_graph::file::Located;
 

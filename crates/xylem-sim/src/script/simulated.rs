@@ -4,11 +4,12 @@
 use super::conversation::{Ends, PEER, PREFIX_BITS, SERVER_PORT, SUBJECT};
 use super::event::{Arm, Outcome, Verb, Way, Wish};
 use super::run::{Subject, Tolerance};
-use super::settings::Settings;
+use super::settings::{Setting as Choice, Settings};
 use crate::content::Content;
 use crate::end::{End, Listener};
 use crate::host::Host;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use xylem_core::{
@@ -50,6 +51,31 @@ pub struct Simulated {
     fresh: BTreeSet<Ends>,
 }
 
+/// Why a script cannot be run on a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SimulatedError {
+    /// A setting of the script has no option in the graph.
+    NoOption {
+        /// The protocol that would have it.
+        protocol: &'static str,
+        /// The option.
+        option: &'static str,
+    },
+    /// The graph with the script's settings is not one, or is none that scripts can be run on.
+    Graph(String),
+}
+
+impl fmt::Display for SimulatedError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SimulatedError::NoOption { protocol, option } => write!(out, "`{protocol}` has no option `{option}`"),
+            SimulatedError::Graph(what) => out.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for SimulatedError {}
+
 struct Socket {
     path: PathId,
     end: Arc<End>,
@@ -63,12 +89,12 @@ impl Simulated {
     ///
     /// # Errors
     /// The graph lacks what scripts need, or its TCP a setting.
-    pub fn new(graph: &Graph, catalogue: &Catalogue, settings: &Settings) -> Result<Simulated, String> {
+    pub fn new(graph: &Graph, catalogue: &Catalogue, settings: &Settings) -> Result<Simulated, SimulatedError> {
         let mut graph = graph.clone();
         apply(&mut graph, catalogue, settings)?;
         let problems = check(&graph, catalogue);
         if !problems.is_empty() {
-            return Err(report("graph", &problems));
+            return Err(SimulatedError::Graph(report("graph", &problems)));
         }
         let mtu = usize::from(settings.mtu);
         let device = |name: &str| DeviceFacts {
@@ -78,7 +104,8 @@ impl Simulated {
             segment_offload: false,
         };
         let devices = device_edges(&graph).iter().map(|edge| device(&edge.node)).collect();
-        let instance = build(&graph, catalogue, devices, LIMITS, u64::from(settings.isn))?;
+        let instance = build(&graph, catalogue, devices, LIMITS, u64::from(settings.isn));
+        let instance = instance.map_err(SimulatedError::Graph)?;
         let mut subject = Simulated {
             host: Host::new("subject", instance),
             now: Instant::ZERO + BEGIN,
@@ -89,7 +116,7 @@ impl Simulated {
             sockets: BTreeMap::new(),
             fresh: BTreeSet::new(),
         };
-        subject.meet()?;
+        subject.meet().map_err(SimulatedError::Graph)?;
         Ok(subject)
     }
 
@@ -412,7 +439,7 @@ fn setting(wish: Wish) -> Setting {
 
 /// Says a script's settings to the graph's nodes. What a protocol has no option for is left out where the script wants it
 /// off, which is then how it is.
-fn apply(graph: &mut Graph, catalogue: &Catalogue, settings: &Settings) -> Result<(), String> {
+fn apply(graph: &mut Graph, catalogue: &Catalogue, settings: &Settings) -> Result<(), SimulatedError> {
     let text = |word: &str| Value::Text(word.to_owned());
     let mut options = vec![
         ("ipv4", "address", text(&format!("{SUBJECT}/{PREFIX_BITS}")), true),
@@ -423,22 +450,35 @@ fn apply(graph: &mut Graph, catalogue: &Catalogue, settings: &Settings) -> Resul
         ("tcp", "window_scaling", Value::Bool(settings.scaling), true),
         ("tcp", "initial_window", Value::Integer(settings.initial_window.into()), true),
         ("tcp", "sack", Value::Bool(settings.sack), settings.sack),
-        ("tcp", "ecn", text(settings.ecn.word()), settings.ecn.word() != "off"),
-        ("tcp", "syn_cookies", text(settings.cookies.word()), settings.cookies.word() != "off"),
+        ("tcp", "ecn", text(settings.ecn.word()), settings.ecn != Choice::Off),
+        ("tcp", "syn_cookies", text(cookie_use(settings.cookies)), settings.cookies != Choice::Off),
         ("tcp", "fast_open", Value::Bool(settings.fast_open), settings.fast_open),
     ];
     if let Some(bytes) = settings.receive_buffer {
         options.push(("tcp", "receive_buffer", Value::Size(bytes.into()), true));
+        // It shall not grow: scripts count on it.
+        options.push(("tcp", "receive_buffer_max", Value::Size(bytes.into()), false));
     }
     for (protocol, option, value, is_needed) in options {
         let node = graph.nodes.iter().find(|node| &*node.protocol.value == protocol);
         let name = node.map(|node| node.name.value.to_string());
         let is_known = catalogue.description(protocol).is_some_and(|known| known.option(option).is_some());
         match (name, is_known) {
-            (Some(name), true) => graph.set(&name, option, value).map_err(|error| error.to_string())?,
-            _ if is_needed => return Err(format!("no setting `{protocol}.{option}`")),
+            (Some(name), true) => {
+                graph.set(&name, option, value).map_err(|error| SimulatedError::Graph(error.to_string()))?;
+            }
+            _ if is_needed => return Err(SimulatedError::NoOption { protocol, option }),
             _ => {}
         }
     }
     Ok(())
+}
+
+/// When cookies answer SYNs, in the words of TCP's option.
+fn cookie_use(choice: Choice) -> &'static str {
+    match choice {
+        Choice::Off => "off",
+        Choice::Passive => "overflow",
+        Choice::On => "always",
+    }
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use verdict::{Verdict, judge};
 use xylem_graph::file::{Graph, report};
-use xylem_sim::script::{Arm, Claim, Run, Script, Simulated, parse, run};
+use xylem_sim::script::{Arm, Claim, Run, Script, Simulated, SimulatedError, parse, run};
 
 /// See the module's text.
 #[derive(Debug, clap::Args)]
@@ -157,7 +157,9 @@ pub fn try_graph(script: &Script, graph: &Graph) -> (Verdict, Option<Run>) {
             let run = run(script, &mut subject);
             (judge(&script.xylem, run.failure.clone()), Some(run))
         }
-        Err(reason) => (Verdict::Unable(reason), None),
+        // What our TCP cannot be told it does not claim to support; the summary counts it, and `--json` names it.
+        Err(error @ SimulatedError::NoOption { .. }) => (Verdict::Skipped(error.to_string()), None),
+        Err(error) => (Verdict::Unable(error.to_string()), None),
     }
 }
 
