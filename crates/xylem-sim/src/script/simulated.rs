@@ -452,7 +452,7 @@ fn apply(graph: &mut Graph, catalogue: &Catalogue, settings: &Settings) -> Resul
         ("tcp", "sack", Value::Bool(settings.sack), settings.sack),
         ("tcp", "ecn", text(settings.ecn.word()), settings.ecn != Choice::Off),
         ("tcp", "syn_cookies", text(cookie_use(settings.cookies)), settings.cookies != Choice::Off),
-        ("tcp", "fast_open", Value::Bool(settings.fast_open), settings.fast_open),
+        ("tcp", "fast_open", text(if settings.fast_open { "both" } else { "off" }), settings.fast_open),
     ];
     if let Some(bytes) = settings.receive_buffer {
         options.push(("tcp", "receive_buffer", Value::Size(bytes.into()), true));
