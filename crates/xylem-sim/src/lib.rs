@@ -7,6 +7,7 @@ pub mod end;
 pub mod event;
 pub mod host;
 pub mod scenario;
+pub mod script;
 pub mod sim;
 pub mod traffic;
 

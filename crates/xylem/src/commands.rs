@@ -6,6 +6,7 @@ pub mod demo;
 pub mod graph;
 pub mod interruption;
 pub mod progress;
+pub mod script;
 pub mod serve;
 pub mod shake;
 pub mod sim;
@@ -24,6 +25,8 @@ pub enum Command {
     /// Check, show and list what graphs can say
     #[command(subcommand)]
     Graph(graph::GraphCommand),
+    /// Run packet scripts against our TCP in virtual time, or against the kernel's
+    Script(script::ScriptCommand),
     /// Serve echo, files and other small services on Xylem's own TCP/IP
     Serve(serve::ServeCommand),
     /// Send rubbish at full rate to a running host, and see that nobody is disturbed
@@ -39,6 +42,7 @@ impl Command {
             Command::Bench(command) => command.run(),
             Command::Demo(command) => command.run(),
             Command::Graph(command) => command.run(),
+            Command::Script(command) => command.run(),
             Command::Serve(command) => command.run(),
             Command::Shake(command) => command.run(),
             Command::Sim(command) => command.run(),

@@ -77,6 +77,7 @@ impl TcpSession {
 
     /// RFC 9293, section 3.10.7.4, with the tests of RFC 5961 and RFC 7323.
     fn arrive_in_window(&mut self, segment: &Segment, message: &mut Message, out: &mut Outbox) -> Verdict {
+        let segment = &self.without_known_syn(segment);
         let is_reset = segment.has(TcpFlags::RST);
         if self.clock.agreed && !is_reset {
             if segment.timestamps.is_none() {
@@ -107,6 +108,19 @@ impl TcpSession {
         }
         self.hear_echo(segment, out);
         self.take_contents(segment, message, out)
+    }
+
+    /// Both ends began at once, and the peer's SYN comes again with the acknowledgment of ours: what is news is the
+    /// acknowledgment (RFC 9293, MUST-10 and figure 8).
+    fn without_known_syn(&self, segment: &Segment) -> Segment {
+        let is_known = self.state == State::SynReceived(Origin::Active)
+            && segment.has(TcpFlags::SYN | TcpFlags::ACK)
+            && !segment.has(TcpFlags::RST)
+            && segment.sequence + 1 == self.receive.next;
+        if !is_known {
+            return *segment;
+        }
+        Segment { sequence: segment.sequence + 1, flags: segment.flags.without(TcpFlags::SYN), ..*segment }
     }
 
     /// The segment is outside of the window: resets are ignored, everything else is answered with where we stand. What
