@@ -1,7 +1,7 @@
 //! Which algorithms there are: a table from names to makers, open at its end. A program adds its own before it builds an
 //! instance, and names it in the graph or for one connection; the built-in ones stand in the same table.
 
-use super::{CongestionControl, NewReno};
+use super::{Bbr, CongestionControl, Cubic, NewReno};
 use xylem_core::{BadRecord, Instant, Record};
 
 /// The most bytes of an algorithm's name, as TCP_CONGESTION of other hosts has it.
@@ -50,11 +50,25 @@ pub struct Algorithm {
     pub import: Option<Import>,
 }
 
+/// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
+pub static CUBIC: Algorithm = Algorithm {
+    name: "cubic",
+    begin: |start| Box::new(Cubic::new(start)),
+    import: Some(|_, record| Ok(Box::new(Cubic::import(record)?))),
+};
+
+/// BBR, version 3 (draft-ietf-ccwg-bbr).
+pub static BBR: Algorithm = Algorithm {
+    name: "bbr",
+    begin: |start| Box::new(Bbr::new(start)),
+    import: Some(|start, record| Ok(Box::new(Bbr::import(start, record)?))),
+};
+
 /// Reno as in RFC 5681 and RFC 6582.
 pub static RENO: Algorithm = Algorithm {
     name: "reno",
     begin: |start| Box::new(NewReno::new(start)),
-    import: Some(|_, record| Ok(Box::new(record.take::<NewReno>("the state of Reno")?))),
+    import: Some(|_, record| Ok(Box::new(NewReno::import(record)?))),
 };
 
 impl Algorithm {
@@ -96,7 +110,7 @@ pub struct Algorithms(Vec<&'static Algorithm>);
 impl Default for Algorithms {
     /// The built-in ones.
     fn default() -> Algorithms {
-        Algorithms(vec![&RENO])
+        Algorithms(vec![&CUBIC, &RENO, &BBR])
     }
 }
 
