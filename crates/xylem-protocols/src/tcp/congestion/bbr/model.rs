@@ -230,7 +230,10 @@ impl Model {
         let lowered = |bound: u64| bound * BETA_PERCENT / 100;
         let rate = if self.bounds.rate == u64::MAX { self.bandwidth_max() } else { self.bounds.rate };
         let short = if self.bounds.short == u32::MAX { window } else { self.bounds.short };
-        self.bounds.rate = self.rate_latest.max(lowered(rate));
+        // What was delivered is less than the path gave by the margin of the pace: without taking that out again, each
+        // lossy round would lower the bound by itself.
+        let latest = self.rate_latest.saturating_mul(100) / (100 - super::MARGIN_PERCENT);
+        self.bounds.rate = latest.max(lowered(rate)).min(rate);
         self.bounds.short = self.delivered_latest.max(lowered(u64::from(short)) as u32);
     }
 

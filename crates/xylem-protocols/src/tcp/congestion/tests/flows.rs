@@ -111,10 +111,29 @@ fn windows_stay_within_their_law() {
                 round_trip: Duration::from_millis(1 << (seed % 8)),
                 buffer: 0,
                 loss: 1000,
-                acknowledged_together: 1 + seed as usize,
+                acknowledged_together: 1 + seed as usize % 2,
             };
             let flow = alone(algorithm, &link, seed);
             assert!(flow.delivered > 100_000, "{} goes on: {}", algorithm.name, flow.delivered);
         }
     }
+}
+
+#[test]
+fn debug_it() {
+    let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+    for buffer in [100, 200, 300, 400, 600, 800] {
+        for ms in [200, 300, 400, 600, 1000, 2000] {
+            let lost = |a, t| { let f = run(&Link { acknowledged_together: t, ..Link::usual(buffer, 0)}, &[(a, Instant::ZERO)], at(ms), 1).remove(0); (f.lost, f.control.window()/1448) };
+            println!("{buffer} {ms} reno {:?} cubic {:?} {:?} {:?}", lost(&RENO, 2), lost(&CUBIC, 1), lost(&CUBIC, 2), lost(&CUBIC, 10));
+        }
+    }
+    for algorithm in [&RENO, &CUBIC, &BBR] {
+        for seed in 0..4 {
+            let go = |s| { let f = run(&Link::usual(100, 0), &[(algorithm, at(0)), (algorithm, at(2000))], at(s*1000), seed); [f[0].delivered, f[1].delivered] };
+            let (x, y) = (go(30), go(60));
+            println!("{} {seed} {} {}", algorithm.name, (y[0]-x[0])/30, (y[1]-x[1])/30);
+        }
+    }
+    for seed in 0..6 { println!("bbr 1% {} cubic {}  bbr 0.1% {}", share(&BBR, &Link::usual(100, 100), seed), share(&CUBIC, &Link::usual(100, 100), seed), share(&BBR, &Link::usual(100, 10), seed)); }
 }
