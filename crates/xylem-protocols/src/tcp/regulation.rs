@@ -22,6 +22,18 @@ impl Regulation {
         *self = Regulation::new(self.algorithm, start);
     }
 
+    /// Another algorithm takes over.
+    pub fn change(&mut self, algorithm: &'static Algorithm, start: &Start) {
+        if *algorithm != *self.algorithm {
+            *self = Regulation::new(algorithm, start);
+        }
+    }
+
+    /// What the algorithm is called.
+    pub fn name(&self) -> &'static str {
+        self.algorithm.name
+    }
+
     /// Bytes that may be in flight.
     pub fn window(&self) -> u32 {
         self.control.window()

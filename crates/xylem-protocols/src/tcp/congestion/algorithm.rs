@@ -12,7 +12,9 @@ pub const NAME_MAX: usize = 15;
 pub struct Start {
     /// Payload bytes of a segment.
     pub segment: u32,
-    /// The initial window in bytes (RFC 6928).
+    /// The initial window in bytes (RFC 6928): also where a pause may lead back to.
+    pub initial: u32,
+    /// The window to begin with, in bytes: the initial one, or that of the algorithm whose place is taken.
     pub window: u32,
     /// The time.
     pub now: Instant,
@@ -25,7 +27,7 @@ impl Start {
     pub fn new(segment: u32, segments: u32, now: Instant, seed: u32) -> Start {
         let segment = segment.max(1);
         let window = segments.saturating_mul(segment).min((2 * segment).max(14_600)).max(segment);
-        Start { segment, window, now, seed }
+        Start { segment, initial: window, window, now, seed }
     }
 }
 

@@ -67,7 +67,7 @@ impl Cubic {
             window: start.window,
             threshold: WINDOW_MAX,
             segment: start.segment,
-            initial: start.window,
+            initial: start.initial,
             part: 0,
             flat: 0,
             prior: 0,

@@ -30,7 +30,7 @@ impl NewReno {
             window,
             threshold: WINDOW_MAX,
             segment,
-            initial: window,
+            initial: start.initial,
             counted: 0,
             after_timeout: false,
             before: None,

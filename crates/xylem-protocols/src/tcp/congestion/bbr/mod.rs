@@ -73,7 +73,7 @@ impl Bbr {
     pub fn new(start: &Start) -> Bbr {
         let mut bbr = Bbr {
             segment: start.segment,
-            initial: start.window,
+            initial: start.initial,
             window: start.window,
             pace: 0,
             model: Model::new(start.now),
@@ -101,9 +101,8 @@ impl Bbr {
         if !is_sane {
             return Err(BadRecord { at: 0, expected: "a state that BBR can be in" });
         }
-        let (segment, window, seed) = (record.segment, record.initial, record.seed);
-        let mut bbr = Bbr::new(&Start { segment, window, now: start.now, seed });
-        bbr.window = record.window;
+        let (segment, initial, window) = (record.segment, record.initial, record.window);
+        let mut bbr = Bbr::new(&Start { segment, initial, window, now: start.now, seed: record.seed });
         bbr.model.go_on(record.bandwidth, record.round_trip_min, start.now);
         if record.full && record.bandwidth > 0 {
             bbr.phases.go_on(start.now);
@@ -300,9 +299,9 @@ impl CongestionControl for Bbr {
         }
     }
 
-    fn marked(&mut self, loss: &Loss) {
-        // Version 3 answers marks of L4S only, which are another contract than RFC 3168's: those are losses.
-        self.model.note_loss(loss.bytes);
+    fn marked(&mut self, _loss: &Loss) {
+        // The draft leaves marks open; those of RFC 3168 say what a loss says: this round was too much.
+        self.model.note_loss();
     }
 
     fn resize(&mut self, bytes: u32) {

@@ -152,9 +152,9 @@ impl Model {
         (self.aggregation.from, self.aggregation.delivered) = (now, 0);
     }
 
-    /// Something was lost, or marked, that no acknowledgment reports.
-    pub fn note_loss(&mut self, bytes: u32) {
-        self.lost_in_round |= bytes > 0;
+    /// Something was marked in this round.
+    pub fn note_loss(&mut self) {
+        self.lost_in_round = true;
     }
 
     /// Losses that were none.

@@ -209,7 +209,10 @@ impl Network {
         self.next += 1;
         let waits = u128::from(self.link.rate) * self.free_at.since(now).as_nanos() / 1_000_000_000;
         let is_lost = self.random.below(10_000) < u64::from(self.link.loss);
-        if waits + u128::from(SEGMENT) > u128::from(self.link.buffer.max(2 * u64::from(SEGMENT))) || is_lost {
+        // Others take a few places now and then: without any chance, of two flows always the same one finds it full.
+        let others = self.random.below(8) * u64::from(SEGMENT);
+        let buffer = self.link.buffer.saturating_sub(others).max(2 * u64::from(SEGMENT));
+        if waits + u128::from(SEGMENT) > u128::from(buffer) || is_lost {
             return;
         }
         let takes = Duration::from_nanos(u64::from(SEGMENT) * 1_000_000_000 / self.link.rate);
