@@ -100,7 +100,10 @@ impl Regulation {
     /// Writes the algorithm's name and state.
     pub fn export(&self, record: &mut Record) {
         record.put(&self.algorithm.name);
-        self.control.export(record);
+        // What would not be read must not be written.
+        if self.algorithm.import.is_some() {
+            self.control.export(record);
+        }
     }
 
     /// The one that goes on from `record`, by an algorithm that `config` knows.
