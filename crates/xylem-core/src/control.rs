@@ -193,6 +193,8 @@ pub struct Status {
     pub round_trip: Option<Duration>,
     /// Retransmission timeout.
     pub retransmission_timeout: Duration,
+    /// What controls congestion, by name.
+    pub congestion_control: &'static str,
     /// Congestion window in bytes.
     pub congestion_window: usize,
     /// Bytes sent and not acknowledged.
@@ -209,6 +211,38 @@ pub struct Status {
     pub ecn: bool,
     /// Segments that arrived with a congestion mark.
     pub marks: u64,
+}
+
+/// A name that can be copied: at most [`ShortName::LENGTH_MAX`] bytes of text, as other hosts name their congestion
+/// controls (TCP_CONGESTION).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ShortName {
+    bytes: [u8; ShortName::LENGTH_MAX],
+    length: u8,
+}
+
+impl ShortName {
+    /// The most bytes of one.
+    pub const LENGTH_MAX: usize = 15;
+
+    /// `name`, if it is not too long.
+    pub fn new(name: &str) -> Option<ShortName> {
+        let mut bytes = [0; ShortName::LENGTH_MAX];
+        bytes.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
+        // The length fits: it is at most fifteen.
+        Some(ShortName { bytes, length: name.len() as u8 })
+    }
+
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).expect("it was made of text")
+    }
+}
+
+impl std::fmt::Debug for ShortName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.as_str().fmt(f)
+    }
 }
 
 /// What an application may wish for.
@@ -229,10 +263,27 @@ pub enum Setting {
     HopLimit(u8),
     /// Differentiated-services field of what is sent (RFC 9293, MUST-48).
     TrafficClass(u8),
+    /// Congestion is controlled by the algorithm of this name from now on; a transport that knows none of that name does
+    /// not handle it.
+    Congestion(ShortName),
     /// The application will read no more: what still arrives is not for anybody.
     ReceiveClosed,
     /// The application will send no more.
     SendClosed,
     /// End it at once, with a reset.
     Abort,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_name_is_at_most_fifteen_bytes() {
+        for name in ["", "bbr", "fifteen letters"] {
+            assert_eq!(ShortName::new(name).map(|it| it.as_str().to_owned()), Some(name.to_owned()));
+        }
+        assert_eq!(ShortName::new("sixteen letters!"), None);
+        assert_eq!(format!("{:?}", ShortName::new("bbr").expect("short")), "\"bbr\"");
+    }
 }

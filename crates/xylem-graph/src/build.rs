@@ -2,10 +2,11 @@
 //! over. Every instance, in programs and in tests, comes to be here.
 
 use crate::file::{
-    Description, Descriptions, DeviceName, Graph, Lower as FileLower, Node as FileNode, Number, Provides, Settings,
-    Uppers,
+    Description, Descriptions, DeviceName, Graph, Lower as FileLower, Node as FileNode, Number, OptionKind, Provides,
+    Settings, Uppers,
 };
 use crate::instance::{Below, DeviceFacts, Instance, Limits, Lower, Node};
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use xylem_core::{Neighbours, Protocol, Random};
@@ -25,7 +26,18 @@ pub struct Entry {
 
 /// The protocols a program knows.
 #[derive(Clone, Default)]
-pub struct Catalogue(Vec<Entry>);
+pub struct Catalogue {
+    entries: Vec<Entry>,
+    offered: Vec<Offered>,
+}
+
+/// What a program's own word for an option stands for.
+#[derive(Clone)]
+struct Offered {
+    protocol: &'static str,
+    option: &'static str,
+    value: Arc<dyn Any + Send + Sync>,
+}
 
 impl Catalogue {
     /// A catalogue of `entries`.
@@ -49,11 +61,37 @@ impl Catalogue {
         assert!(faults.is_empty(), "the description is at odds with itself: {faults:?}");
         let name = entry.description.name;
         assert!(self.entry(name).is_none(), "protocol {name} is registered already");
-        self.0.push(entry);
+        self.entries.push(entry);
+    }
+
+    /// Adds a word to those that `option` of `protocol` may be, and hands what it stands for to the protocol's maker
+    /// ([`Making::offered`]): how a user's own algorithm comes to be named in a graph. The longer list of words is kept
+    /// for as long as the program runs, as the list it takes the place of is; so offer when the program begins.
+    ///
+    /// # Panics
+    /// If there is no such protocol, its option is not a choice of words, or the word is taken: the author's mistake.
+    pub fn offer<T: Any + Send + Sync>(
+        &mut self,
+        protocol: &'static str,
+        option: &'static str,
+        word: &'static str,
+        value: T,
+    ) {
+        let entry = self.entries.iter_mut().find(|entry| entry.description.name == protocol);
+        let entry = entry.unwrap_or_else(|| panic!("expected a registered protocol, got {protocol}"));
+        let mut options = entry.description.options.to_vec();
+        let choice = options.iter_mut().find(|it| it.name == option).map(|it| &mut it.kind);
+        let Some(OptionKind::Choice(words)) = choice else {
+            panic!("expected an option of {protocol} that is a choice of words, got {option}")
+        };
+        assert!(!words.contains(&word), "`{option} = {word}` has a meaning already");
+        *words = Vec::leak([*words, &[word]].concat());
+        entry.description.options = Vec::leak(options);
+        self.offered.push(Offered { protocol, option, value: Arc::new(value) });
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {
-        self.0.iter().find(|entry| entry.description.name == name)
+        self.entries.iter().find(|entry| entry.description.name == name)
     }
 }
 
@@ -63,7 +101,7 @@ impl Descriptions for Catalogue {
     }
 
     fn names(&self) -> Vec<&str> {
-        self.0.iter().map(|entry| entry.description.name).collect()
+        self.entries.iter().map(|entry| entry.description.name).collect()
     }
 }
 
@@ -91,6 +129,14 @@ struct Pages {
 }
 
 impl<'a> Making<'a> {
+    /// What the program has offered as values of this node's option, as far as it is a `T`.
+    pub fn offered<T: Any>(&self, option: &str) -> Vec<&'a T> {
+        let protocol = self.protocol_of(self.name);
+        let catalogue = self.catalogue;
+        let ours = catalogue.offered.iter().filter(|it| it.protocol == protocol && it.option == option);
+        ours.filter_map(|it| it.value.downcast_ref()).collect()
+    }
+
     /// The page of neighbours of the link with this name.
     pub fn neighbours(&mut self, link: &str) -> Arc<Neighbours> {
         Arc::clone(self.pages.neighbours.entry(link.to_owned()).or_default())

@@ -16,10 +16,20 @@ mod vdrop;
 mod vsize;
 
 use xylem_graph::build::{Catalogue, Entry, Making};
+use xylem_protocols::tcp::congestion::Algorithm;
 
 /// The protocols that come with Xylem.
 pub fn builtin() -> Catalogue {
     Catalogue::new(ENTRIES)
+}
+
+/// Adds a program's own congestion control to those that `tcp` in `catalogue` knows, by its name: for graphs
+/// (`tcp over ip { congestion = NAME }`), for `xylem_core::Setting::Congestion`, and for connections that are moved here.
+///
+/// # Panics
+/// If an algorithm of that name is there already: the author's mistake.
+pub fn add_congestion(catalogue: &mut Catalogue, algorithm: &'static Algorithm) {
+    catalogue.offer("tcp", "congestion", algorithm.name, algorithm);
 }
 
 /// Every protocol, lowest first: the order in which lists show them.

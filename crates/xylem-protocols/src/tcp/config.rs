@@ -2,7 +2,7 @@
 //! every limit of the protocol stands here or beside the thing it limits. An application changes some of it for one
 //! connection by `Control::Set`.
 
-use super::congestion::{Algorithm, Algorithms, RENO};
+use super::congestion::{Algorithm, Algorithms, CUBIC};
 use super::ecn::EcnUse;
 use xylem_core::Duration;
 
@@ -101,7 +101,7 @@ impl Default for TcpConfig {
             timestamps: true,
             ecn: EcnUse::Passive,
             no_delay: false,
-            congestion: &RENO,
+            congestion: &CUBIC,
             algorithms: Algorithms::default(),
             initial_window_segments: 10,
             early_pieces_max: 128,

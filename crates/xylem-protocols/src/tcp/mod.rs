@@ -17,6 +17,7 @@ mod halfopen;
 mod isn;
 mod moving;
 mod options;
+pub mod pacing;
 mod ports;
 pub mod protocol;
 mod queue;

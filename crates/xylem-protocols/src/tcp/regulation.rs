@@ -22,6 +22,18 @@ impl Regulation {
         *self = Regulation::new(self.algorithm, start);
     }
 
+    /// Another algorithm takes over.
+    pub fn change(&mut self, algorithm: &'static Algorithm, start: &Start) {
+        if *algorithm != *self.algorithm {
+            *self = Regulation::new(algorithm, start);
+        }
+    }
+
+    /// What the algorithm is called.
+    pub fn name(&self) -> &'static str {
+        self.algorithm.name
+    }
+
     /// Bytes that may be in flight.
     pub fn window(&self) -> u32 {
         self.control.window()
@@ -88,7 +100,10 @@ impl Regulation {
     /// Writes the algorithm's name and state.
     pub fn export(&self, record: &mut Record) {
         record.put(&self.algorithm.name);
-        self.control.export(record);
+        // What would not be read must not be written.
+        if self.algorithm.import.is_some() {
+            self.control.export(record);
+        }
     }
 
     /// The one that goes on from `record`, by an algorithm that `config` knows.

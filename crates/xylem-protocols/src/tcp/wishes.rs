@@ -3,10 +3,12 @@
 //! only before it is open.
 
 use super::config::TcpConfig;
+use super::congestion::Start;
 use super::session::{Owed, TcpSession};
 use super::state::State;
 use xylem_core::{
-    Answer, Control, Event, Handled, Message, NetworkError, NetworkErrorKind, Outbox, Question, Setting, Status,
+    Answer, Control, Event, Handled, Instant, Message, NetworkError, NetworkErrorKind, Outbox, Question, Setting,
+    Status,
 };
 use xylem_wire::{SequenceNumber, TcpHeader};
 
@@ -65,12 +67,22 @@ impl TcpSession {
                 self.send.budget = TcpConfig::buffer(bytes);
                 self.wake_writer(out);
             }
+            Setting::Congestion(name) => return self.control_congestion_by(name.as_str(), out.now),
             Setting::ReceiveClosed => self.close_receive(out),
             Setting::SendClosed => self.close_send(),
             Setting::Abort => self.abort(out),
             // Those of the network layer, and whatever else there will be, are not ours.
             _ => return Handled::No,
         }
+        Handled::Yes
+    }
+
+    /// Another algorithm goes on from the window of the one before, and finds its own way from there.
+    fn control_congestion_by(&mut self, name: &str, now: Instant) -> Handled {
+        let Some(algorithm) = self.config.algorithms.named(name) else { return Handled::No };
+        let start = Start::new(self.sizes.segment, self.config.initial_window_segments, now, self.send.first.0);
+        let window = self.congestion.window().max(self.sizes.segment);
+        self.congestion.change(algorithm, &Start { window, ..start });
         Handled::Yes
     }
 
@@ -184,6 +196,7 @@ impl TcpSession {
             state: self.state.name(),
             round_trip: self.retransmission.smoothed(),
             retransmission_timeout: self.retransmission.timeout(&self.config),
+            congestion_control: self.congestion.name(),
             congestion_window: self.congestion.window() as usize,
             in_flight: self.send.highest.since(self.send.unacknowledged).max(0) as usize,
             retransmitted: u64::from(self.retransmission.count),

@@ -8,6 +8,7 @@ use xylem_graph::build::{Entry, Made, Making};
 use xylem_graph::file::{
     DefaultValue, Description, Kind, Number, Numbered, On, OptionKind, Provides, Role, Settings, Slot, Space, Uppers,
 };
+use xylem_protocols::tcp::congestion::Algorithm;
 use xylem_protocols::tcp::{TcpConfig, TcpProtocol};
 use xylem_wire::{Header, IpProtocol, Ipv4Header};
 
@@ -26,7 +27,7 @@ const DESCRIPTION: Description = Description {
     provides: Provides::Kinds { kinds: &[Kind::STREAM], uppers: Uppers::Many },
     numbers: &[Numbered { on: On::Space(Space::IP), number: Number::Fixed(IpProtocol::TCP.0 as u32) }],
     options: &[
-        with_default("congestion", OptionKind::Choice(ALGORITHMS), DefaultValue::Text("reno"), "congestion control"),
+        with_default("congestion", OptionKind::Choice(ALGORITHMS), DefaultValue::Text("cubic"), "congestion control"),
         milliseconds("msl", (1, 2 * MINUTE), 30_000, "maximum segment lifetime; TIME-WAIT lasts two"),
         milliseconds("rto_initial", (1, MINUTE), 1000, "retransmission timeout before the first measurement"),
         milliseconds("rto_min", (1, MINUTE), 200, "shortest retransmission timeout"),
@@ -58,10 +59,13 @@ const DESCRIPTION: Description = Description {
 };
 
 /// The words for the built-in algorithms.
-const ALGORITHMS: &[&str] = &["reno"];
+const ALGORITHMS: &[&str] = &["cubic", "reno", "bbr"];
 
 fn make(making: &mut Making<'_>) -> Made {
-    let usual = TcpConfig::default();
+    let mut usual = TcpConfig::default();
+    for algorithm in making.offered::<&'static Algorithm>("congestion") {
+        usual.algorithms = usual.algorithms.with(algorithm);
+    }
     let config =
         TcpConfig { unopened_mtu: mtu_below(making).unwrap_or(usual.unopened_mtu), ..config(making.settings, usual) };
     Ok(Some(Arc::new(TcpProtocol::new(config, &mut making.random))))

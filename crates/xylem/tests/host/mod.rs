@@ -19,7 +19,7 @@ pub fn graph(address: &str, tcp: &str) -> String {
     let text = xylem::graphs::text("host").expect("it comes with the program");
     let more = if tcp.is_empty() { String::new() } else { format!(", {tcp}") };
     let text = text.replace(", gateway = \"10.0.0.1\"", "").replace("10.0.0.2/24", &format!("{address}/24"));
-    text.replace("congestion = reno", &format!("congestion = reno{more}"))
+    text.replace("congestion = cubic", &format!("congestion = cubic{more}"))
 }
 
 /// A stack of one host, to be given a shell.

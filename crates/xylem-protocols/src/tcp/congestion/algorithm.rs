@@ -1,7 +1,7 @@
 //! Which algorithms there are: a table from names to makers, open at its end. A program adds its own before it builds an
 //! instance, and names it in the graph or for one connection; the built-in ones stand in the same table.
 
-use super::{CongestionControl, NewReno};
+use super::{Bbr, CongestionControl, Cubic, NewReno};
 use xylem_core::{BadRecord, Instant, Record};
 
 /// The most bytes of an algorithm's name, as TCP_CONGESTION of other hosts has it.
@@ -12,7 +12,9 @@ pub const NAME_MAX: usize = 15;
 pub struct Start {
     /// Payload bytes of a segment.
     pub segment: u32,
-    /// The initial window in bytes (RFC 6928).
+    /// The initial window in bytes (RFC 6928): also where a pause may lead back to.
+    pub initial: u32,
+    /// The window to begin with, in bytes: the initial one, or that of the algorithm whose place is taken.
     pub window: u32,
     /// The time.
     pub now: Instant,
@@ -25,7 +27,7 @@ impl Start {
     pub fn new(segment: u32, segments: u32, now: Instant, seed: u32) -> Start {
         let segment = segment.max(1);
         let window = segments.saturating_mul(segment).min((2 * segment).max(14_600)).max(segment);
-        Start { segment, window, now, seed }
+        Start { segment, initial: window, window, now, seed }
     }
 }
 
@@ -50,11 +52,25 @@ pub struct Algorithm {
     pub import: Option<Import>,
 }
 
+/// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
+pub static CUBIC: Algorithm = Algorithm {
+    name: "cubic",
+    begin: |start| Box::new(Cubic::new(start)),
+    import: Some(|_, record| Ok(Box::new(Cubic::import(record)?))),
+};
+
+/// BBR, version 3 (draft-ietf-ccwg-bbr).
+pub static BBR: Algorithm = Algorithm {
+    name: "bbr",
+    begin: |start| Box::new(Bbr::new(start)),
+    import: Some(|start, record| Ok(Box::new(Bbr::import(start, record)?))),
+};
+
 /// Reno as in RFC 5681 and RFC 6582.
 pub static RENO: Algorithm = Algorithm {
     name: "reno",
     begin: |start| Box::new(NewReno::new(start)),
-    import: Some(|_, record| Ok(Box::new(record.take::<NewReno>("the state of Reno")?))),
+    import: Some(|_, record| Ok(Box::new(NewReno::import(record)?))),
 };
 
 impl Algorithm {
@@ -96,7 +112,7 @@ pub struct Algorithms(Vec<&'static Algorithm>);
 impl Default for Algorithms {
     /// The built-in ones.
     fn default() -> Algorithms {
-        Algorithms(vec![&RENO])
+        Algorithms(vec![&CUBIC, &RENO, &BBR])
     }
 }
 

@@ -3,10 +3,18 @@
 //! (see `recovery`), so that other algorithms and other ways to find losses can be put beside each other.
 
 mod algorithm;
+mod bbr;
+mod cubic;
+mod hystart;
 mod reno;
+mod root;
+#[cfg(test)]
+mod tests;
 
 pub use super::rate::Sample;
-pub use algorithm::{Algorithm, Algorithms, Begin, Import, NAME_MAX, RENO, Start};
+pub use algorithm::{Algorithm, Algorithms, BBR, Begin, CUBIC, Import, NAME_MAX, RENO, Start};
+pub use bbr::Bbr;
+pub use cubic::Cubic;
 pub use reno::NewReno;
 
 use xylem_core::{Duration, Instant, Record};
@@ -88,6 +96,8 @@ pub struct Progress {
     pub in_flight: u32,
     /// The round trip it measured, if it did.
     pub round_trip: Option<Duration>,
+    /// The smoothed round trip (RFC 6298), once one was measured.
+    pub smoothed: Option<Duration>,
     /// The shortest round trip of the connection so far.
     pub round_trip_min: Option<Duration>,
     /// How fast data was delivered, if it told.
@@ -114,6 +124,7 @@ impl Progress {
             in_flight_before,
             in_flight: in_flight_before.saturating_sub(delivered),
             round_trip: None,
+            smoothed: None,
             round_trip_min: None,
             rate: None,
             round_start: false,
@@ -148,4 +159,17 @@ pub struct Sent {
     pub again: bool,
     /// The application, not the window, had limited what is in flight.
     pub application_limited: bool,
+}
+
+/// What a pause does to a window: it halves for each retransmission timeout that passes unused, but not below the initial
+/// window, and the threshold remembers where it was, so that slow start comes back to it (RFC 2861, section 3.1, which is
+/// gentler than RFC 5681, section 4.1, and quicker to forget than RFC 7661).
+fn after_idle(window: &mut u32, threshold: &mut u32, initial: u32, idle: Duration, timeout: Duration) {
+    let timeouts = idle.as_nanos() / timeout.as_nanos().max(1);
+    if timeouts == 0 || *window <= initial {
+        return;
+    }
+    *threshold = (*threshold).max(*window - *window / 4);
+    let halvings = timeouts.min(31) as u32;
+    *window = (*window >> halvings).max(initial);
 }

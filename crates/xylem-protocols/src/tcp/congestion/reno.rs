@@ -2,9 +2,9 @@
 //! segments (RFC 6928). Every byte acknowledged counts, however many segments one acknowledgment stands for: where
 //! segments are merged on arrival, one acknowledgment does the work of many, and must open the window as they would.
 
-use super::{CongestionControl, Loss, Progress, Start, WINDOW_MAX};
+use super::{CongestionControl, Loss, Progress, Start, WINDOW_MAX, after_idle};
 use serde::{Deserialize, Serialize};
-use xylem_core::{Duration, Instant, Record};
+use xylem_core::{BadRecord, Duration, Instant, Record};
 
 /// See the module's text.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -18,6 +18,7 @@ pub struct NewReno {
     /// The slow start after a timeout is the careful one (RFC 3465, section 2.3).
     after_timeout: bool,
     /// Window and threshold before the last loss, in case it was none.
+    #[serde(skip)]
     before: Option<(u32, u32)>,
 }
 
@@ -29,11 +30,25 @@ impl NewReno {
             window,
             threshold: WINDOW_MAX,
             segment,
-            initial: window,
+            initial: start.initial,
             counted: 0,
             after_timeout: false,
             before: None,
         }
+    }
+
+    /// One that goes on from a record.
+    ///
+    /// # Errors
+    /// [`BadRecord`] if there is none, or it holds what no Reno ever was.
+    pub fn import(record: &mut Record) -> Result<NewReno, BadRecord> {
+        let reno: NewReno = record.take("the state of Reno")?;
+        let is_sane = (1..=u32::from(u16::MAX)).contains(&reno.segment)
+            && (reno.segment..=WINDOW_MAX).contains(&reno.window)
+            && reno.threshold <= WINDOW_MAX
+            && reno.initial <= WINDOW_MAX;
+        let wrong = BadRecord { at: 0, expected: "a state that Reno can be in" };
+        is_sane.then_some(reno).ok_or(wrong)
     }
 
     fn halved(&self, in_flight: u32) -> u32 {
@@ -98,12 +113,12 @@ impl CongestionControl for NewReno {
         }
     }
 
-    fn idle(&mut self, _idle: Duration, _timeout: Duration, _now: Instant) {
-        self.window = self.window.min(self.initial);
+    fn idle(&mut self, idle: Duration, timeout: Duration, _now: Instant) {
+        after_idle(&mut self.window, &mut self.threshold, self.initial, idle, timeout);
     }
 
     fn resize(&mut self, bytes: u32) {
-        let bytes = bytes.max(1);
+        let bytes = bytes.clamp(1, u32::from(u16::MAX));
         // The window is counted in segments where it is small: it stays as many of them.
         self.window = self.window.max(bytes);
         self.initial = self.initial.max(bytes);

@@ -2,6 +2,7 @@
 //! segments. Nothing here knows IP: a tiny linker offers facts and carries segments with their addresses.
 
 mod closing;
+mod congestion;
 mod ecn;
 mod handshake;
 mod host;

@@ -44,7 +44,7 @@ fn a_connection_moves_in_mid_stream() {
                 sent += net.hosts[0].push(now, a, part);
             }
             sent_back += net.hosts[1].push(now, b, &back[sent_back..]);
-            if random.chance_per_million(50_000) && moves < 8 {
+            if random.chance_per_million(150_000) && moves < 8 {
                 a = moved(&mut net, a, seed + moves);
                 moves += 1;
             }

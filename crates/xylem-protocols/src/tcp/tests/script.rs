@@ -4,6 +4,7 @@
 use super::host::Host;
 use super::link::{A, B};
 use crate::tcp::TcpConfig;
+use crate::tcp::congestion::RENO;
 use crate::tcp::ends::Ends;
 use crate::tcp::segment::{Answer, read_header};
 use xylem_core::{Duration, Endpoint, Instant, Message};
@@ -126,7 +127,8 @@ impl Script {
 
     /// The usual settings of scripts: no timestamps, so that payloads are whole segments.
     pub fn config() -> TcpConfig {
-        TcpConfig { timestamps: false, window_scaling: false, ..TcpConfig::default() }
+        // Reno, whose windows can be worked out by hand.
+        TcpConfig { timestamps: false, window_scaling: false, congestion: &RENO, ..TcpConfig::default() }
     }
 
     /// A connection in SYN-SENT: its SYN is taken.
