@@ -11,6 +11,7 @@ use crate::random::Random;
 use crate::time::Instant;
 use crate::view::View;
 use smallvec::SmallVec;
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// A message sent without a path by a protocol itself: a reset, an echo reply, an unreachable, an ARP reply, a forwarded
@@ -44,7 +45,7 @@ pub struct Outbox {
     up: Vec<Option<Message>>,
     told: SmallVec<[Option<Control>; 4]>,
     advice: SmallVec<[Option<Control>; 4]>,
-    replies: Vec<Reply>,
+    replies: VecDeque<Reply>,
     dropped: SmallVec<[&'static DropReason; 4]>,
     linger: Option<SmallVec<[u8; 64]>>,
 }
@@ -91,7 +92,7 @@ impl Outbox {
             up: Vec::new(),
             told: SmallVec::new(),
             advice: SmallVec::new(),
-            replies: Vec::new(),
+            replies: VecDeque::new(),
             dropped: SmallVec::new(),
             linger: None,
         }
@@ -183,7 +184,7 @@ impl Outbox {
     /// Sends a message without a path, through the chain below lower number `lower`.
     pub fn reply_by(&mut self, lower: usize, participants: Participants, message: Message) {
         assert!(self.replies.len() < Outbox::LIMIT, "one verb replied more than {} times", Outbox::LIMIT);
-        self.replies.push(Reply { lower, participants, message });
+        self.replies.push_back(Reply { lower, participants, message });
     }
 
     /// Returns credit to the session below for `bytes` it popped or raised to this one.
@@ -242,6 +243,11 @@ impl Outbox {
     /// Whether anything was told downward.
     pub fn has_advice(&self) -> bool {
         !self.advice.is_empty()
+    }
+
+    /// The next reply, in order.
+    pub fn next_reply(&mut self) -> Option<Reply> {
+        self.replies.pop_front()
     }
 
     /// All replies so far, in order.

@@ -348,10 +348,10 @@ impl Instance {
         out.drain_dropped().for_each(|reason| self.dropped(reason));
         assert!(out.drain_down().next().is_none(), "a protocol pushed without a path: it replies instead");
         assert!(out.drain_up().next().is_none(), "a protocol raised without a path: it puts into the view instead");
-        let replies: SmallVec<[_; 2]> = out.drain_replies().collect();
-        let told: SmallVec<[Control; 2]> = out.drain_told().collect();
-        let advice: SmallVec<[Control; 2]> = out.drain_advice().collect();
-        for reply in replies {
+        // A protocol leaves one kind of thing at a time: places to collect the others are not made for nothing.
+        let has_advice = out.has_advice();
+        let told: SmallVec<[Control; 1]> = out.drain_told().collect();
+        while let Some(reply) = shepherd.node_out.next_reply() {
             self.send_reply(world, shepherd, node, reply);
         }
         for control in told {
@@ -361,8 +361,11 @@ impl Instance {
                 }
             }
         }
-        for mut control in advice {
-            self.offer(world, shepherd, Some(node), &mut control);
+        if has_advice {
+            let advice: SmallVec<[Control; 2]> = shepherd.node_out.drain_advice().collect();
+            for mut control in advice {
+                self.offer(world, shepherd, Some(node), &mut control);
+            }
         }
         self.arm_node(world, node);
     }
