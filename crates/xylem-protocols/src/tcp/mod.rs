@@ -12,6 +12,7 @@ mod ecn;
 mod embryo;
 mod enables;
 mod ends;
+mod flight;
 mod gather;
 mod halfopen;
 mod isn;
