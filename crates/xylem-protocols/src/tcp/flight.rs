@@ -17,6 +17,9 @@ pub(crate) const RANGES_MAX: usize = 2048;
 /// Ranges that retransmissions may add beyond [`RANGES_MAX`].
 pub(crate) const RANGES_SPARE: usize = 512;
 
+/// The place of the first byte: what came before it, as a peer may claim, has a place too.
+const FIRST_PLACE: u64 = 1 << 32;
+
 /// See the module's text. Nothing in it is allocated while nothing was ever in flight.
 #[derive(Debug)]
 pub(crate) struct Flight {
@@ -82,10 +85,10 @@ impl Flight {
             ranges: BTreeMap::new(),
             lost_at: BTreeSet::new(),
             again_at: BTreeSet::new(),
-            base: 0,
+            base: FIRST_PLACE,
             first,
-            end: 0,
-            judged: 0,
+            end: FIRST_PLACE,
+            judged: FIRST_PLACE,
             flying: 0,
             sacked: 0,
             lost: 0,
@@ -128,7 +131,7 @@ impl Flight {
         self.end
     }
 
-    /// The place of a number less than 2^31 away from the oldest one. Numbers before the connection began stand at 0.
+    /// The place of a number less than 2^31 away from the oldest one.
     pub fn place(&self, number: SequenceNumber) -> u64 {
         self.base.saturating_add_signed(i64::from(number.since(self.first)))
     }
@@ -339,9 +342,10 @@ impl Range {
 impl Flight {
     /// The key of the range that holds `place`, or `place` itself.
     fn key_at(&self, place: u64) -> u64 {
-        self.ranges.range(..=place).next_back().map_or(place, |(at, range)| {
-            if at + u64::from(range.length) > place { *at } else { place }
-        })
+        self.ranges
+            .range(..=place)
+            .next_back()
+            .map_or(place, |(at, range)| if at + u64::from(range.length) > place { *at } else { place })
     }
 
     fn end_at(&self, place: u64) -> u64 {
@@ -516,6 +520,11 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
+    /// A flight whose places are its numbers.
+    fn at_zero() -> Flight {
+        Flight { base: 0, end: 0, judged: 0, ..Flight::new(SequenceNumber(0)) }
+    }
+
     /// A byte of the model: when it was last sent, how often again, and its mark.
     type Byte = (Instant, u8, Mark);
 
@@ -617,7 +626,7 @@ mod tests {
 
     #[test]
     fn a_loss_is_what_was_sent_before_what_arrived() {
-        let mut flight = Flight::new(SequenceNumber(0));
+        let mut flight = at_zero();
         flight.sent(3000, at(1));
         flight.sent(1000, at(2));
         flight.sack(1000, 2000, |_| {});
@@ -639,7 +648,7 @@ mod tests {
     /// RFC 2018, section 8: what was selectively acknowledged is kept, and sent again if it comes to that.
     #[test]
     fn a_peer_may_throw_away_what_it_has_sacked() {
-        let mut flight = Flight::new(SequenceNumber(0));
+        let mut flight = at_zero();
         flight.sent(5000, at(1));
         flight.sack(1000, 5000, |_| {});
         flight.acknowledge(SequenceNumber(1000), |_| {});
@@ -651,7 +660,7 @@ mod tests {
     /// However a peer cuts a flight into pieces, its ranges have a limit, and so has the work.
     #[test]
     fn a_flight_cut_to_pieces_has_a_limit() {
-        let mut flight = Flight::new(SequenceNumber(0));
+        let mut flight = at_zero();
         for step in 0..60 {
             flight.sent(65_000, at(step));
         }

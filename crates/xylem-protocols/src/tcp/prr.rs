@@ -79,7 +79,7 @@ mod tests {
 
     const S: u32 = 1000;
 
-    /// One lost of twenty in flight, a threshold of ten: every second arrival sends one, and at the end ten are in flight
+    /// One lost of twenty in flight, a threshold of ten: every second arrival sends one until ten are in flight, then every one, and at the end ten are in flight
     /// (the example of RFC 6937, section 4, in round numbers).
     #[test]
     fn sending_is_spread_over_the_round_trip() {
@@ -95,15 +95,15 @@ mod tests {
                 sent.push(arrival);
             }
         }
-        assert_eq!(sent, [0, 3, 5, 7, 9, 11, 13, 15, 17]);
-        assert_eq!(in_flight, 9 * S, "one step from the threshold, and the retransmission is among them");
+        assert_eq!(sent, [0, 3, 5, 7, 9, 11, 13, 16, 17, 18]);
+        assert_eq!(in_flight, 10 * S, "the threshold");
     }
 
     /// RFC 9937, section 6.2: below the threshold no more goes than arrives, but for a segment where that is safe.
     #[test]
     fn heavy_losses_are_mended_carefully() {
         let mut prr = Prr::new(20 * S);
-        let mut arrive = |prr: &mut Prr, in_flight, is_safe| {
+        let arrive = |prr: &mut Prr, in_flight, is_safe| {
             prr.acknowledged(&Arrival { delivered: S, in_flight, threshold: 10 * S, segment: S, is_safe });
             prr.allowance()
         };
