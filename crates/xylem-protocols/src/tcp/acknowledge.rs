@@ -155,7 +155,7 @@ impl TcpSession {
                 in_flight: self.recovery.in_flight(),
                 round_trip: news.round_trip,
                 round_trip_min: self.recovery.shortest(),
-                in_recovery: self.recovery.is_fast(),
+                in_recovery: self.recovery.is_fast() || news.has_left,
                 limited,
                 ..in_order
             });
