@@ -88,7 +88,8 @@ impl TcpSession {
     /// New data, or our SYN or FIN, is acknowledged.
     pub(super) fn progress(&mut self, segment: &Segment, out: &mut Outbox) {
         let acknowledgment = segment.acknowledgment;
-        let syn_was_lost = self.send.first.is_after(self.send.unacknowledged) && self.retransmission.attempts > 0;
+        let is_syn = self.send.first.is_after(self.send.unacknowledged);
+        let syn_was_lost = is_syn && self.retransmission.attempts > 0;
         self.send.acknowledge(acknowledgment);
         // RFC 6298, section 5.3.
         self.retransmission.deadline = None;
@@ -97,6 +98,9 @@ impl TcpSession {
         self.retransmission.acknowledged(acknowledgment, self.send.highest, measured, echo, out.now);
         if syn_was_lost {
             self.retransmission.opened(true);
+        }
+        if let Some(round_trip) = self.retransmission.smoothed().filter(|_| is_syn) {
+            self.recovery.opened(round_trip, out.now);
         }
         self.confirm(out);
         self.wake_writer(out);

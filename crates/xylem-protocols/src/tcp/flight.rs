@@ -321,7 +321,12 @@ impl Range {
 
     /// Whether the range at `at` was sent before `newest`.
     fn is_before(&self, at: u64, newest: (Instant, u64)) -> bool {
-        (self.sent_at, at + u64::from(self.length)) < newest
+        self.order(at) < newest
+    }
+
+    /// What ranges are ordered by in time: of those sent at one time the earlier in the stream counts as sent earlier.
+    fn order(&self, at: u64) -> (Instant, u64) {
+        (self.sent_at, at + u64::from(self.length))
     }
 
     fn delivered(&self, start: u64, end: u64) -> Delivered {
@@ -408,7 +413,7 @@ impl Flight {
         self.judged = once.map_or(self.end, |(at, _)| at);
         let again = self.again_at.first().map(|(_, at)| (*at, self.ranges[at]));
         match (once, again) {
-            (Some(one), Some(other)) if other.1.sent_at < one.1.sent_at => Some(other),
+            (Some(one), Some(other)) if other.1.is_before(other.0, one.1.order(one.0)) => Some(other),
             (Some(one), _) => Some(one),
             (None, other) => other,
         }

@@ -21,7 +21,7 @@ pub(crate) struct Rack {
     shortest: Shortest,
     /// Behind the farthest byte that has arrived (RACK.fack).
     farthest: u64,
-    /// Something that was sent once arrived behind what was sent after it.
+    /// Something that was sent once arrived behind what was sent after it, or was sent again before it arrived.
     reordered: bool,
     /// Quarters of the shortest round trip in the reordering window (RACK.reo_wnd_mult).
     quarters: u8,
@@ -51,6 +51,11 @@ impl Rack {
             persists: 0,
             doubled_until: None,
         }
+    }
+
+    /// The handshake took so long: what comes can hardly take less.
+    pub fn opened(&mut self, round_trip: Duration, now: Instant) {
+        self.shortest.take(round_trip, now);
     }
 
     /// The shortest round trip of late, if one was measured.
@@ -94,6 +99,18 @@ impl Rack {
         self.doubled_until = Some(end);
         self.quarters = self.quarters.saturating_add(1);
         self.persists = RECOVERIES_TO_FORGET;
+    }
+
+    /// What went again had not been lost, so what seemed to answer it did not: nothing is suspected until more arrives.
+    pub fn undone(&mut self) {
+        self.newest = (Instant::ZERO, 0);
+        self.reordered = true;
+    }
+
+    /// Something that went again came twice, so it had only been late: where holes are filled at once, reordering is seen
+    /// in no other way.
+    pub fn sent_for_nothing(&mut self) {
+        self.reordered = true;
     }
 
     /// A recovery is over.
@@ -182,6 +199,9 @@ mod tests {
         rack.delivered(&part(0, 1000, 0, 0), false, at(40));
         assert_eq!(rack.window(true, None), Duration::ZERO);
         assert_eq!(rack.window(false, None), 10 * MS);
+        let mut other = rack.clone();
+        other.sent_for_nothing();
+        assert_eq!(other.window(true, None), 10 * MS);
         rack.delivered(&part(2000, 3000, 1, 0), false, at(41));
         rack.delivered(&part(1000, 2000, 1, 0), false, at(42));
         assert!(rack.has_reordered());

@@ -145,6 +145,11 @@ impl Recovery {
         self.phase == Phase::Fast
     }
 
+    /// The handshake took so long.
+    pub fn opened(&mut self, round_trip: Duration, now: Instant) {
+        self.rack.opened(round_trip, now);
+    }
+
     /// The shortest round trip of late.
     pub fn shortest(&self) -> Option<Duration> {
         self.rack.shortest()
@@ -163,6 +168,7 @@ impl Recovery {
     pub fn lose_all(&mut self) {
         self.settle();
         self.flight.lose_all();
+        self.guessed = 0;
     }
 
     /// What is to be sent again next: its place and bytes.
@@ -235,6 +241,7 @@ impl Recovery {
         self.hear_of_spurious(heard, has_advanced, original, &mut news);
         self.leave_if_repaired(&mut news);
         self.find_losses(heard, has_advanced, &mut news);
+        self.guessed = self.guessed.min(self.flight.flying());
         if news.lost > 0 && self.phase == Phase::Open {
             self.enter(&mut news);
         }
@@ -367,8 +374,13 @@ impl Recovery {
         let base = self.flight.base();
         if let Some((left, right)) = doubled {
             self.rack.doubled(base, self.flight.end());
-            if self.episode.as_mut().is_some_and(|episode| episode.suspicion.doubled(left, right)) {
-                self.undo(news);
+            if let Some(episode) = &mut self.episode {
+                if episode.suspicion.may_concern(left) {
+                    self.rack.sent_for_nothing();
+                }
+                if episode.suspicion.doubled(left, right) {
+                    self.undo(news);
+                }
             }
         }
         let is_bare_duplicate = heard.is_duplicate && heard.blocks.is_empty();
@@ -392,6 +404,7 @@ impl Recovery {
 
     fn undo(&mut self, news: &mut News) {
         self.flight.restore();
+        self.rack.undone();
         (self.phase, self.episode, news.is_undone) = (Phase::Open, None, true);
     }
 
