@@ -4,10 +4,11 @@
 //! retransmission touches a part of it, and joined again where neighbours have nothing of their own left to say.
 //!
 //! Every range is entered once and touched again only when its mark changes, so the work for one acknowledgment is
-//! logarithmic in the number of ranges plus what it newly tells. Places count bytes since the connection began: unlike
+//! logarithmic in the number of ranges plus what it newly tells. As long as nothing is wrong they stand in a queue, and
+//! nothing is allocated for any of them; those before the last one that something was said about stand in a tree. Places count bytes since the connection began: unlike
 //! sequence numbers they have an order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use xylem_core::Instant;
 use xylem_wire::SequenceNumber;
 
@@ -23,7 +24,10 @@ const FIRST_PLACE: u64 = 1 << 32;
 /// See the module's text. Nothing in it is allocated while nothing was ever in flight.
 #[derive(Debug)]
 pub(crate) struct Flight {
+    /// Ranges by place.
     ranges: BTreeMap<u64, Range>,
+    /// Those behind them, in order: each was sent once, and nothing was said about it.
+    fresh: VecDeque<(u64, Range)>,
     /// Places of ranges that are lost and wait to be sent again.
     lost_at: BTreeSet<u64>,
     /// Ranges that were sent again and are in the network, by time.
@@ -42,6 +46,9 @@ pub(crate) struct Flight {
     lost: u32,
     /// Ranges that are sacked: neighbours among them are one.
     runs: u32,
+    /// Ranges entered and taken out so far.
+    #[cfg(test)]
+    work: usize,
 }
 
 /// A part of the flight with one history.
@@ -83,6 +90,7 @@ impl Flight {
     pub fn new(first: SequenceNumber) -> Flight {
         Flight {
             ranges: BTreeMap::new(),
+            fresh: VecDeque::new(),
             lost_at: BTreeSet::new(),
             again_at: BTreeSet::new(),
             base: FIRST_PLACE,
@@ -93,6 +101,8 @@ impl Flight {
             sacked: 0,
             lost: 0,
             runs: 0,
+            #[cfg(test)]
+            work: 0,
         }
     }
 
@@ -118,7 +128,7 @@ impl Flight {
 
     /// Whether nothing is in flight.
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.count() == 0
     }
 
     /// The place of the first byte that is not cumulatively acknowledged.
@@ -144,31 +154,29 @@ impl Flight {
 
     /// Whether another range has a place: new data may be sent.
     pub fn has_room(&self) -> bool {
-        self.ranges.len() < RANGES_MAX || self.ranges.last_key_value().is_some_and(|(_, last)| last.is_first_flight())
+        self.count() < RANGES_MAX || !self.fresh.is_empty()
     }
 
     /// `length` new bytes behind the others went out. What went out at one instant is one range, whether as one message or
     /// as many, so that cutting changes nothing.
     pub fn sent(&mut self, length: u32, now: Instant) {
-        let full = self.ranges.len() >= RANGES_MAX;
+        let full = self.count() >= RANGES_MAX;
         let start = self.end;
         self.end += u64::from(length);
         self.flying += length;
-        if let Some(mut last) = self.ranges.last_entry() {
-            let last = last.get_mut();
-            if last.is_first_flight() && (full || last.sent_at == now) {
-                // Where it is full, the later time counts for both: losses are found later, and never wrongly.
-                last.length += length;
-                last.sent_at = now;
-                return;
-            }
+        if let Some((_, last)) = self.fresh.back_mut().filter(|(_, last)| full || last.sent_at == now) {
+            // Where it is full, the later time counts for both: losses are found later, and never wrongly.
+            last.length += length;
+            last.sent_at = now;
+            return;
         }
-        self.ranges.insert(start, Range { length, mark: Mark::Flying, again: 0, sent_at: now });
+        self.fresh.push_back((start, Range { length, mark: Mark::Flying, again: 0, sent_at: now }));
     }
 
     /// The `length` bytes at `start` went out again. Parts of them that are sacked stay so.
     pub fn sent_again(&mut self, start: u64, length: u32, now: Instant) {
         let end = (start + u64::from(length)).min(self.end);
+        self.look_at(end);
         self.split(start, RANGES_MAX + RANGES_SPARE);
         self.split(end, RANGES_MAX + RANGES_SPARE);
         let touched: Vec<u64> = self.ranges.range(self.key_at(start)..end).map(|(at, _)| *at).collect();
@@ -198,6 +206,16 @@ impl Flight {
                 tell(range.delivered(at, end.min(place)));
             }
         }
+        while let Some((at, range)) = self.fresh.front_mut().filter(|(at, _)| *at < place) {
+            let whole = at.saturating_add(u64::from(range.length));
+            let end = whole.min(place);
+            tell(range.delivered(*at, end));
+            self.flying -= (end - *at) as u32;
+            (*at, range.length) = (end, (whole - end) as u32);
+            if end == whole {
+                self.fresh.pop_front();
+            }
+        }
         (self.first, self.base) = (number, self.place(number));
         (self.end, self.judged) = (self.end.max(self.base), self.judged.max(self.base));
     }
@@ -209,6 +227,7 @@ impl Flight {
         if left >= right {
             return false;
         }
+        self.look_at(right);
         // A part of a range that cannot be cut off, or that is sacked already, is left as it is.
         if !self.split(left, RANGES_MAX) || self.mark_at(left) == Some(Mark::Sacked) {
             left = self.end_at(left);
@@ -256,6 +275,7 @@ impl Flight {
     /// Holds the first `length` bytes for lost. Says how many bytes of them had not been.
     pub fn lose_front(&mut self, length: u32) -> u32 {
         let (before, end) = (self.lost, (self.base + u64::from(length)).min(self.end));
+        self.look_at(end);
         self.split(end, RANGES_MAX + RANGES_SPARE);
         self.lose_where(end, |_, _| true);
         self.lost - before
@@ -266,6 +286,7 @@ impl Flight {
     /// section 8). Says how many bytes.
     pub fn lose_for_timeout(&mut self, latest: Instant, forget: bool) -> u32 {
         let (before, base) = (self.lost, self.base);
+        self.look_at(self.end);
         let has_reneged = self.has_reneged() || forget;
         if has_reneged {
             let sacked: Vec<u64> = self.places_of(Mark::Sacked);
@@ -282,6 +303,7 @@ impl Flight {
 
     /// Holds everything for lost that is not sacked.
     pub fn lose_all(&mut self) {
+        self.look_at(self.end);
         self.lose_where(self.end, |_, _| true);
     }
 
@@ -302,7 +324,8 @@ impl Flight {
 
     /// Gives back what memory an empty flight still holds.
     pub fn shrink(&mut self) {
-        if self.ranges.is_empty() {
+        if self.is_empty() {
+            self.fresh = VecDeque::new();
             (self.ranges, self.lost_at, self.again_at) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
         }
     }
@@ -345,6 +368,20 @@ impl Range {
 }
 
 impl Flight {
+    /// How many ranges there are.
+    fn count(&self) -> usize {
+        self.ranges.len() + self.fresh.len()
+    }
+
+    /// Something is said about what lies before `end`: it takes its place among the ranges.
+    fn look_at(&mut self, end: u64) {
+        while let Some((at, range)) = self.fresh.front().copied().filter(|(at, _)| *at < end) {
+            self.fresh.pop_front();
+            self.flying -= range.length;
+            self.enter(at, range);
+        }
+    }
+
     /// The key of the range that holds `place`, or `place` itself.
     fn key_at(&self, place: u64) -> u64 {
         self.ranges
@@ -373,7 +410,7 @@ impl Flight {
         let Some(&range) = self.ranges.get(&at).filter(|range| at < place && range.mark != Mark::Sacked) else {
             return true;
         };
-        if self.ranges.len() >= limit {
+        if self.count() >= limit {
             return false;
         }
         let front = (place - at) as u32;
@@ -410,6 +447,7 @@ impl Flight {
                 break;
             }
         }
+        once = once.or_else(|| self.fresh.front().copied());
         self.judged = once.map_or(self.end, |(at, _)| at);
         let again = self.again_at.first().map(|(_, at)| (*at, self.ranges[at]));
         match (once, again) {
@@ -427,6 +465,7 @@ impl Flight {
     }
 
     fn lose(&mut self, at: u64) {
+        self.look_at(at + 1);
         self.change(at, |range| range.mark = Mark::Lost);
         self.join(at);
     }
@@ -450,6 +489,10 @@ impl Flight {
             Mark::Lost => drop(self.lost_at.insert(at)),
         }
         self.ranges.insert(at, range);
+        #[cfg(test)]
+        {
+            self.work += 1;
+        }
     }
 
     /// Takes a range out and out of what is counted.
@@ -477,7 +520,7 @@ impl Flight {
 impl Flight {
     /// How many ranges there are.
     pub fn ranges(&self) -> usize {
-        self.ranges.len()
+        self.count()
     }
 
     /// Counts everything anew.
@@ -485,12 +528,13 @@ impl Flight {
     /// # Panics
     /// If anything is counted wrong, overlaps, is missing, or is beyond a limit.
     pub fn check(&self) {
-        assert!(self.ranges.len() <= RANGES_MAX + RANGES_SPARE);
+        assert!(self.count() <= RANGES_MAX + RANGES_SPARE);
+        assert!(self.fresh.iter().all(|(_, range)| range.is_first_flight()));
         let mut next = self.base;
         let (mut flying, mut sacked, mut lost, mut runs) = (0, 0, 0, 0);
         let mut last_once = Instant::ZERO;
         let mut was_sacked = false;
-        for (at, range) in &self.ranges {
+        for (at, range) in self.ranges.iter().chain(self.fresh.iter().map(|(at, range)| (at, range))) {
             assert_eq!(*at, next, "ranges follow each other");
             assert!(range.length > 0);
             next += u64::from(range.length);
@@ -535,7 +579,7 @@ mod tests {
 
     fn bytes_of(flight: &Flight) -> Vec<Byte> {
         let repeat = |range: &Range| vec![(range.sent_at, range.again, range.mark); range.length as usize];
-        flight.ranges.values().flat_map(repeat).collect()
+        flight.ranges.values().chain(flight.fresh.iter().map(|(_, range)| range)).flat_map(repeat).collect()
     }
 
     /// Against the obvious model, a list of bytes: every verb at random places, over the wrap of the numbers. Marks must
@@ -660,6 +704,34 @@ mod tests {
         assert!(flight.has_reneged());
         assert_eq!(flight.lose_for_timeout(at(1), false), 4000);
         assert_eq!((flight.sacked(), flight.first_lost()), (0, Some((1000, 4000))));
+    }
+
+    /// A peer that reports whatever makes most work: each block costs a few steps, and besides what it newly delivers,
+    /// which was entered once. Steps are logarithmic, so that counting them is enough.
+    #[test]
+    fn the_work_for_a_block_does_not_grow_with_the_flight() {
+        for seed in 0..20 {
+            let mut random = Random::seeded(seed);
+            let mut flight = at_zero();
+            for step in 0..1000 {
+                flight.sent(10_000, at(step));
+            }
+            let (mut blocks, mut newest) = (0, (Instant::ZERO, 0));
+            for _ in 0..20_000 {
+                let left = random.below(flight.end());
+                let most = [3, 5000, 2_000_000][random.below(3) as usize];
+                let right = left + 1 + random.below(most);
+                flight.sack(left, right, |delivered| newest = newest.max((delivered.sent_at, delivered.end)));
+                flight.lose_sent_before(newest, newest.0);
+                if let Some((place, length)) = flight.first_lost().filter(|_| random.chance_per_million(100_000)) {
+                    flight.sent_again(place, length.min(1000), at(2000 + blocks));
+                }
+                blocks += 1;
+            }
+            // The ranges that were sent, lost, and delivered; and a few for the borders of each block.
+            assert!(flight.work <= 3 * 1000 + 12 * 20_000, "seed {seed}: {} steps", flight.work);
+            flight.check();
+        }
     }
 
     /// However a peer cuts a flight into pieces, its ranges have a limit, and so has the work.

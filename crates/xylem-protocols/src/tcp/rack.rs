@@ -90,9 +90,11 @@ impl Rack {
         }
     }
 
-    /// The peer reports that something reached it twice, while everything before `base` is acknowledged and everything
-    /// before `end` is sent: one step for each round trip (section 6.2, step 4).
+    /// The peer reports that something that went again reached it twice, while everything before `base` is acknowledged and
+    /// everything before `end` is sent: one step for each round trip (section 6.2, step 4). It had only been late; where
+    /// holes are filled at once, reordering is seen in no other way.
     pub fn doubled(&mut self, base: u64, end: u64) {
+        self.reordered = true;
         if self.doubled_until.is_some_and(|until| base < until) {
             return;
         }
@@ -104,12 +106,6 @@ impl Rack {
     /// What went again had not been lost, so what seemed to answer it did not: nothing is suspected until more arrives.
     pub fn undone(&mut self) {
         self.newest = (Instant::ZERO, 0);
-        self.reordered = true;
-    }
-
-    /// Something that went again came twice, so it had only been late: where holes are filled at once, reordering is seen
-    /// in no other way.
-    pub fn sent_for_nothing(&mut self) {
         self.reordered = true;
     }
 
@@ -200,8 +196,8 @@ mod tests {
         assert_eq!(rack.window(true, None), Duration::ZERO);
         assert_eq!(rack.window(false, None), 10 * MS);
         let mut other = rack.clone();
-        other.sent_for_nothing();
-        assert_eq!(other.window(true, None), 10 * MS);
+        other.doubled(1000, 2000);
+        assert_eq!(other.window(true, None), 20 * MS);
         rack.delivered(&part(2000, 3000, 1, 0), false, at(41));
         rack.delivered(&part(1000, 2000, 1, 0), false, at(42));
         assert!(rack.has_reordered());

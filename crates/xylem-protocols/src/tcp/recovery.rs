@@ -33,11 +33,15 @@ pub(crate) struct Recovery {
     duplicates: u32,
     /// Bytes that have left the network, as such duplicates tell.
     guessed: u32,
+    /// Nothing behind this place ever went again.
+    again_to: u64,
     /// What is kept of a recovery, and for one flight after it.
     episode: Option<Box<Episode>>,
     /// What is waited for besides the retransmission timer, and until when.
     waits: Option<(Wait, Instant)>,
 }
+
+const _: () = assert!(size_of::<Recovery>() <= 352, "a connection that does nothing costs little");
 
 /// Where a connection stands with its losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +134,7 @@ impl Recovery {
             recover: 0,
             duplicates: 0,
             guessed: 0,
+            again_to: 0,
             episode: None,
             waits: None,
         }
@@ -194,6 +199,7 @@ impl Recovery {
     /// The `length` bytes at `place` went out again, stamped `stamp`.
     pub fn sent_again(&mut self, place: u64, length: u32, stamp: Option<SequenceNumber>, now: Instant) {
         self.flight.sent_again(place, length, now);
+        self.again_to = self.again_to.max(place + u64::from(length));
         self.count_sent(length);
         if let Some(episode) = self.episode.as_mut().filter(|episode| episode.expires.is_none()) {
             episode.suspicion.sent_again(length, stamp);
@@ -373,11 +379,11 @@ impl Recovery {
     fn hear_of_doubles(&mut self, doubled: Option<(u64, u64)>, heard: &Heard, news: &mut News) {
         let base = self.flight.base();
         if let Some((left, right)) = doubled {
-            self.rack.doubled(base, self.flight.end());
+            // What the network has doubled by itself tells nothing about the time it takes.
+            if left < self.again_to {
+                self.rack.doubled(base, self.flight.end());
+            }
             if let Some(episode) = &mut self.episode {
-                if episode.suspicion.may_concern(left) {
-                    self.rack.sent_for_nothing();
-                }
                 if episode.suspicion.doubled(left, right) {
                     self.undo(news);
                 }

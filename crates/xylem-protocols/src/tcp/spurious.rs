@@ -60,15 +60,10 @@ impl Suspicion {
         matches!((self.first_stamp, echo), (Some(stamp), Some(echo)) if echo.is_before(stamp))
     }
 
-    /// Whether something at `place` went again in this recovery, as far as it knows.
-    pub fn may_concern(&self, place: u64) -> bool {
-        self.is_any && place >= self.from
-    }
-
     /// The peer reports the bytes from `left` to before `right` to have come twice. Says whether that explains all that
     /// went again.
     pub fn doubled(&mut self, left: u64, right: u64) -> bool {
-        if !self.may_concern(left) {
+        if left < self.from || !self.is_any {
             return false;
         }
         let bytes = u32::try_from(right.saturating_sub(left)).unwrap_or(u32::MAX);

@@ -72,6 +72,12 @@ impl TcpSession {
             if !self.send_piece(&piece, out) {
                 return;
             }
+            // A FIN alone asks nobody.
+            #[cfg(test)]
+            assert!(
+                self.recovery.is_fast() || self.recovery.in_flight() <= window + 1,
+                "more than the window went out"
+            );
         }
     }
 
