@@ -1,14 +1,14 @@
-//! A segment's acknowledgment (RFC 9293, section 3.10.7.4, fifth check; RFC 5681; RFC 6582): whether it can be true, what
-//! it frees, what it says about losses and the peer's window, and what state follows.
+//! A segment's acknowledgment (RFC 9293, section 3.10.7.4, fifth check; RFC 5681): whether it can be true, what it frees,
+//! what it says about losses and the peer's window, and what state follows.
 
 use super::congestion::{Loss, Progress};
 use super::drops;
-use super::recovery::Step;
+use super::recovery::{Heard, News};
 use super::segment::{Answer, Segment};
 use super::session::TcpSession;
 use super::state::State;
 use xylem_core::{Control, DropReason, Duration, Instant, Outbox};
-use xylem_wire::TcpFlags;
+use xylem_wire::{SackBlocks, TcpFlags};
 
 /// Those below hear at most so often that the peer is alive: neighbours count in tens of seconds (RFC 4861, section 10).
 const CONFIRM_EVERY: Duration = Duration::from_secs(1);
@@ -37,12 +37,16 @@ impl TcpSession {
             return Err(&drops::BAD_ACKNOWLEDGMENT);
         }
         if ago > 0 {
+            // What it reports besides may still be news.
+            if !segment.sack.is_empty() {
+                self.hear_of_losses(segment, false, out);
+            }
             return Ok(());
         }
         if ago < 0 {
             self.progress(segment, out);
-        } else if self.is_duplicate(segment) {
-            self.duplicate(out);
+        } else {
+            self.hear_of_losses(segment, self.is_duplicate(segment), out);
         }
         self.take_window(segment);
         if self.send.window == 0 && !self.closed {
@@ -81,44 +85,86 @@ impl TcpSession {
         in_flight && segment.length() == 0 && self.offered(segment) == self.send.window
     }
 
-    fn duplicate(&mut self, out: &mut Outbox) {
-        let (unacknowledged, highest) = (self.send.unacknowledged, self.send.highest);
-        if self.recovery.duplicate(unacknowledged, highest, self.sizes.segment) == Step::Enter {
-            // What limited transmit added beyond the window does not count as flight (RFC 5681, section 3.2, step 2).
-            let in_flight = self.send.in_flight().min(self.congestion.window());
-            self.congestion.lost(&Loss { now: out.now, in_flight, bytes: self.sizes.segment.min(in_flight) });
-            self.ecn.reduced(self.send.highest);
-            self.send_oldest_again(out);
-        }
-    }
-
     /// New data, or our SYN or FIN, is acknowledged.
     pub(super) fn progress(&mut self, segment: &Segment, out: &mut Outbox) {
         let acknowledgment = segment.acknowledgment;
-        let bytes = acknowledgment.since(self.send.unacknowledged) as u32;
-        let in_flight = self.send.in_flight();
-        let syn_was_lost = self.send.first.is_after(self.send.unacknowledged) && self.retransmission.attempts > 0;
+        let is_syn = self.send.first.is_after(self.send.unacknowledged);
+        let syn_was_lost = is_syn && self.retransmission.attempts > 0;
         self.send.acknowledge(acknowledgment);
+        // RFC 6298, section 5.3.
+        self.retransmission.deadline = None;
+        let measured = self.hear_of_losses(segment, false, out);
         let echo = self.clock.round_trip(segment, out.now);
-        self.retransmission.acknowledged(acknowledgment, echo, out.now);
+        self.retransmission.acknowledged(acknowledgment, self.send.highest, measured, echo, out.now);
         if syn_was_lost {
             self.retransmission.opened(true);
         }
-        let step = self.recovery.progress(acknowledgment, bytes, self.sizes.segment);
-        if step != (Step::Again { first: false }) {
-            self.retransmission.deadline = None;
-        }
-        match step {
-            Step::Go => {
-                let limited = self.is_window_used(in_flight);
-                self.congestion.acknowledged(&Progress { limited, ..Progress::in_order(out.now, bytes, in_flight) });
-            }
-            Step::Again { .. } => self.send_oldest_again(out),
-            Step::Leave => self.congestion.recovered(self.send.in_flight(), out.now),
-            Step::Enter => unreachable!("new data acknowledged is no loss"),
+        if let Some(round_trip) = self.retransmission.smoothed().filter(|_| is_syn) {
+            self.recovery.opened(round_trip, out.now);
         }
         self.confirm(out);
         self.wake_writer(out);
+    }
+
+    /// What the acknowledgment says about what is in flight, and what the congestion control hears of it. Returns the round
+    /// trip it measures.
+    fn hear_of_losses(&mut self, segment: &Segment, is_duplicate: bool, out: &Outbox) -> Option<Duration> {
+        let knows_blocks = self.recovery.selective;
+        let news = self.recovery.hear(&Heard {
+            acknowledgment: segment.acknowledgment,
+            blocks: if knows_blocks { &segment.sack } else { &SackBlocks::NONE },
+            is_duplicate,
+            echo: self.clock.echo(segment),
+            can_try: self.send.unsent() > 0 && self.send.usable_window() >= self.sizes.segment,
+            segment: self.sizes.segment,
+            smoothed: self.retransmission.smoothed(),
+            clock: &self.clock,
+            now: out.now,
+        });
+        self.regulate(&news, out);
+        news.round_trip
+    }
+
+    /// Tells the congestion control what has come to be known.
+    pub(super) fn regulate(&mut self, news: &News, out: &Outbox) {
+        let now = out.now;
+        // What limited transmit added beyond the window does not count as flight (RFC 5681, section 3.2, step 2).
+        let in_flight = news.outstanding_before.min(self.congestion.window());
+        let loss = Loss { now, in_flight, bytes: news.lost };
+        if news.is_undone {
+            self.congestion.undo();
+        }
+        if news.has_left {
+            self.congestion.recovered(self.recovery.in_flight(), now);
+        }
+        if news.is_tail_repaired {
+            // RFC 8985, section 7.4.2: the probe has hidden a loss, which counts all the same.
+            self.congestion.lost(&loss);
+            self.congestion.recovered(self.recovery.in_flight(), now);
+            self.ecn.reduced(self.send.highest);
+        }
+        if news.has_entered {
+            self.congestion.lost(&loss);
+            self.ecn.reduced(self.send.highest);
+            // What goes again is waited for from now on (RFC 6675, section 5, step 4.3).
+            self.retransmission.deadline = None;
+        }
+        // What duplicates only let guess is counted when it is acknowledged.
+        if news.acknowledged > 0 || (news.delivered > 0 && self.recovery.selective) {
+            let limited = self.is_window_used(news.in_flight_before);
+            let in_order = Progress::in_order(now, news.delivered, news.in_flight_before);
+            self.congestion.acknowledged(&Progress {
+                acknowledged: news.acknowledged,
+                lost: news.lost,
+                in_flight: self.recovery.in_flight(),
+                round_trip: news.round_trip,
+                round_trip_min: self.recovery.shortest(),
+                in_recovery: self.recovery.is_fast() || news.has_left,
+                limited,
+                ..in_order
+            });
+        }
+        self.recovery.regulate(news, self.congestion.threshold(), self.sizes.segment);
     }
 
     /// Whether `in_flight` bytes were as much as the congestion window let out, or in slow start, whose window runs ahead,

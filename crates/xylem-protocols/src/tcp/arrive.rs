@@ -141,6 +141,9 @@ impl TcpSession {
                 // trip as long as its timeout, and so a longer timeout, and so on.
                 self.clock.see(segment, self.receive.acknowledged, out.now);
             }
+            if is_known && segment.payload > 0 {
+                self.receive.note_doubled(segment.sequence, segment.sequence + segment.payload);
+            }
             self.owe(Owed::Alone(1));
         }
         Verdict::Drop(if is_known { &drops::DUPLICATE } else { &drops::OUTSIDE_WINDOW })
@@ -225,7 +228,9 @@ impl TcpSession {
             }
             Place::Early => {
                 self.note_marks(segment, message);
-                self.owe(Owed::Alone(pieces.min(DUPLICATES_MAX) as u8));
+                // One that says what has come is enough; without that, as many tell a loss.
+                let count = if self.recovery.selective { 1 } else { pieces.min(DUPLICATES_MAX) };
+                self.owe(Owed::Alone(count as u8));
                 Verdict::Keep
             }
             Place::Known => {

@@ -53,6 +53,8 @@ pub struct TcpConfig {
     pub timestamps: bool,
     /// Whether congestion marks are used (RFC 3168).
     pub ecn: EcnUse,
+    /// Whether selective acknowledgments are offered (RFC 2018); without them losses are found as RFC 6582 says.
+    pub selective_acknowledgments: bool,
     /// Whether small segments go out at once unless the application says otherwise (RFC 9293, SHLD-7: they should not).
     pub no_delay: bool,
     /// Who decides how much may be in flight, unless an application says otherwise for its connection.
@@ -99,6 +101,7 @@ impl Default for TcpConfig {
             embryo_retransmissions: 5,
             window_scaling: true,
             timestamps: true,
+            selective_acknowledgments: true,
             ecn: EcnUse::Passive,
             no_delay: false,
             congestion: &CUBIC,

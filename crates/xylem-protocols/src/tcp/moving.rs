@@ -1,7 +1,8 @@
 //! Moving a connection: its record, and the session that goes on from it. The record holds all numbers, the options agreed
 //! upon, the application's settings, and the queued bytes, up to [`QUEUED_MAX`] of them. It holds no times, since another
 //! instance counts from another zero: timers begin anew where it arrives, and the clock of the timestamps goes on from
-//! the last value sent. What arrived early stays behind: without selective acknowledgments the peer still has it.
+//! the last value sent. What arrived early stays behind, and so do the marks of the flight: the peer keeps its data until all
+//! before it is acknowledged (RFC 2018, section 8), and so do we.
 
 use super::config::TcpConfig;
 use super::congestion::Start;
@@ -9,7 +10,7 @@ use super::ecn::Ecn;
 use super::ends::Ends;
 use super::queue::Queue;
 use super::receive::{Receiving, ReceivingRecord};
-use super::recovery::Recovery;
+use super::recovery::{Recovery, RecoveryRecord};
 use super::regulation::Regulation;
 use super::retransmit::{Retransmission, RetransmissionRecord};
 use super::send::{Sending, SendingRecord};
@@ -35,7 +36,7 @@ struct Numbers {
     clock: ClockRecord,
     ecn: Ecn,
     retransmission: RetransmissionRecord,
-    recovery: Recovery,
+    recovery: RecoveryRecord,
     peer_segment: u16,
     announced: u16,
     acknowledgment_owed: bool,
@@ -55,7 +56,7 @@ impl TcpSession {
             clock: self.clock.export(),
             ecn: self.ecn,
             retransmission: self.retransmission.export(),
-            recovery: self.recovery.clone(),
+            recovery: self.recovery.export(),
             peer_segment: self.sizes.peer,
             announced: self.sizes.announced,
             acknowledgment_owed: self.owed != Owed::Nothing,
@@ -102,7 +103,9 @@ impl TcpSession {
         session.send = Sending::import(sending.clone(), queue);
         session.receive = Receiving::import(numbers.receive);
         session.retransmission = Retransmission::import(numbers.retransmission, now);
-        session.recovery = numbers.recovery.clone();
+        // The SYN, while it is outstanding, is not in the flight: the handshake repeats it.
+        let sent_from = sending.unacknowledged.later(sending.first.earlier(sending.unacknowledged + 1));
+        *session.recovery = Recovery::import(numbers.recovery, sent_from, sending.next, now);
         session.ecn = numbers.ecn;
         session.sizes = Sizes::new(facts, numbers.peer_segment, numbers.announced);
         session.owed = if numbers.acknowledgment_owed { Owed::Now } else { Owed::Nothing };
@@ -140,7 +143,9 @@ impl Parts {
         let sending: SendingRecord = record.take("the sending half of a TCP connection")?;
         let queued: Vec<u8> = record.take("the queued bytes of a TCP connection")?;
         let wrong = BadRecord { at: 0, expected: "as many queued bytes as the connection has" };
-        if queued.len() != sending.queued as usize || !sending.is_consistent() {
+        let is_opening = matches!(numbers.state, State::SynSent | State::SynReceived(_));
+        let has_syn = sending.unacknowledged.is_before(sending.first);
+        if queued.len() != sending.queued as usize || !sending.is_consistent() || has_syn && !is_opening {
             return Err(wrong);
         }
         Ok(Parts { numbers, congestion, sending, queued })

@@ -1,5 +1,5 @@
 //! What the two SYNs agree on: segment size (RFC 9293, section 3.7.1), window scaling and timestamps (RFC 7323). An
-//! option counts only if both sent it. Selective acknowledgments are not offered yet.
+//! option counts only if both sent it, selective acknowledgments (RFC 2018) among them.
 
 use super::config::TcpConfig;
 use super::ecn::Ecn;
@@ -19,6 +19,8 @@ pub(crate) struct Offer {
     pub window_scale: Option<u8>,
     /// Its clock, if it has one.
     pub timestamp: Option<SequenceNumber>,
+    /// It knows selective acknowledgments (RFC 2018, section 2).
+    pub selective: bool,
     /// It takes part in congestion notification.
     pub ecn: bool,
 }
@@ -30,6 +32,7 @@ impl Offer {
             segment_size: segment.mss.unwrap_or(ends.default_segment_size()).max(SEGMENT_SIZE_MIN),
             window_scale: segment.window_scale.filter(|_| config.window_scaling),
             timestamp: segment.timestamps.filter(|_| config.timestamps).map(|timestamps| timestamps.value),
+            selective: segment.sack_permitted && config.selective_acknowledgments,
             ecn: Ecn::is_offered(segment, config.ecn),
         }
     }
@@ -52,6 +55,7 @@ pub(crate) fn on_syn(config: &TcpConfig, size: u16, clock: SequenceNumber, offer
     TcpOptions {
         mss: Some(size),
         window_scale: scales.then(|| config.window_scale()),
+        sack_permitted: offer.map_or(config.selective_acknowledgments, |offer| offer.selective),
         timestamps: echo.map(|echo| Timestamps { value: clock, echo }),
         ..TcpOptions::NONE
     }

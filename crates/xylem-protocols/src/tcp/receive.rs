@@ -3,10 +3,11 @@
 //! back (RFC 9293, SHLD-14) and forward only in steps worth a segment (MUST-39).
 
 use super::reorder::{Full, Reorder};
+use super::reports::Reports;
 use super::segment::Segment;
 use serde::{Deserialize, Serialize};
 use xylem_core::Message;
-use xylem_wire::{SequenceNumber, TcpFlags};
+use xylem_wire::{SackBlocks, SequenceNumber, TcpFlags};
 
 /// The least segment that counts as a full one when acknowledgments are counted: what every path carries.
 const FULL_SEGMENT_MIN: u32 = 536;
@@ -26,6 +27,8 @@ pub(crate) struct Receiving {
     pub urgent: Option<SequenceNumber>,
     /// What arrived too early.
     pub early: Reorder,
+    /// What the peer is told of it; made when there is something.
+    reports: Option<Box<Reports>>,
     /// Bytes this side keeps at most.
     pub buffer: u32,
     /// Bytes handed up for which no credit came back yet.
@@ -42,7 +45,7 @@ pub(crate) struct Receiving {
     pub discards: bool,
 }
 
-/// What moves with a connection. The reorder queue does not: without selective acknowledgments the peer still has it all.
+/// What moves with a connection. The reorder queue does not: the peer still has it all (RFC 2018, section 8).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct ReceivingRecord {
     next: SequenceNumber,
@@ -81,6 +84,7 @@ impl Receiving {
             fin: None,
             urgent: None,
             early: Reorder::default(),
+            reports: None,
             buffer,
             unread: 0,
             announced,
@@ -133,6 +137,7 @@ impl Receiving {
         let mut start = segment.sequence;
         let known = self.next.since(start);
         if known > 0 {
+            self.note_doubled(start, self.next.earlier(start + segment.payload));
             if known as u32 >= segment.payload {
                 return Place::Known;
             }
@@ -149,10 +154,36 @@ impl Receiving {
         }
         // Buffers hold up to twice what they are asked for, so a whole window of early segments may take that much.
         let capacity_max = 2 * self.buffer as usize;
+        let end = start + message.len() as u32;
+        if let Some((left, right)) = self.early.run_around(start) {
+            self.note_doubled(start.later(left), end.earlier(right));
+        }
+        self.reports.get_or_insert_default().arrived(start);
         match self.early.insert(start, message, pieces_max, capacity_max) {
             Ok(true) => Place::Early,
             Ok(false) => Place::Known,
             Err(Full) => Place::Full,
+        }
+    }
+
+    /// The blocks for an acknowledgment, at most `most`.
+    pub fn report(&mut self, most: usize) -> SackBlocks {
+        match &mut self.reports {
+            Some(reports) => reports.blocks(&self.early, self.next, most),
+            None => SackBlocks::NONE,
+        }
+    }
+
+    /// The bytes from `left` to before `right` came and had come before: the peer is told (RFC 2883).
+    pub fn note_doubled(&mut self, left: SequenceNumber, right: SequenceNumber) {
+        self.reports.get_or_insert_default().doubled(left, right);
+    }
+
+    /// Gives back what memory is held without need.
+    pub fn shrink(&mut self) {
+        self.early.shrink();
+        if self.early.is_empty() {
+            self.reports = None;
         }
     }
 

@@ -135,6 +135,26 @@ impl Reorder {
         self.pieces.first().is_some_and(|piece| piece.start.is_at_or_before(next))
     }
 
+    /// The run of bytes without a hole in which `number` stands: its first number, and the one behind its last.
+    pub fn run_around(&self, number: SequenceNumber) -> Option<(SequenceNumber, SequenceNumber)> {
+        let at = self.pieces.partition_point(|piece| piece.end().is_at_or_before(number));
+        let holder = self.pieces.get(at).filter(|piece| piece.start.is_at_or_before(number))?;
+        let (mut left, mut right) = (holder.start, holder.end());
+        for piece in self.pieces[..at].iter().rev() {
+            if piece.end() != left {
+                break;
+            }
+            left = piece.start;
+        }
+        for piece in &self.pieces[at + 1..] {
+            if piece.start != right {
+                break;
+            }
+            right = piece.end();
+        }
+        Some((left, right))
+    }
+
     /// Lets go of everything.
     pub fn clear(&mut self) {
         *self = Reorder::default();

@@ -1,5 +1,5 @@
-//! The retransmission timer (RFC 6298): how long to wait for an acknowledgment, measured on one segment at a time, and
-//! never on one that was sent twice (Karn's rule; RFC 9293, MUST-18).
+//! The retransmission timer (RFC 6298): how long to wait for an acknowledgment, measured once a round trip, and never on
+//! what was sent twice (Karn's rule; RFC 9293, MUST-18) unless a timestamp tells which was answered.
 
 use super::config::TcpConfig;
 use serde::{Deserialize, Serialize};
@@ -22,9 +22,9 @@ pub(crate) struct Retransmission {
     base: u32,
     /// How often it has gone off without progress since: the timeout doubles each time (section 5.5).
     pub attempts: u8,
-    /// When the segment being measured was sent, if one is.
+    /// When the SYN was sent, while it is measured. What comes behind it the flight measures.
     measured_from: Option<Instant>,
-    /// The number behind its last byte.
+    /// The next measurement is taken when something behind this number is acknowledged.
     measured_end: SequenceNumber,
     /// When the oldest outstanding data was first sent, or last made progress.
     pub progress_at: Instant,
@@ -72,30 +72,34 @@ impl Retransmission {
         self.smoothed.map(|(smoothed, _)| Duration::from_micros(u64::from(smoothed)))
     }
 
-    /// A segment ending before `end` goes out for the first time: measured if none is.
+    /// A SYN ending before `end` goes out for the first time.
     pub fn sent(&mut self, end: SequenceNumber, now: Instant) {
         if self.measured_from.is_none() {
             (self.measured_from, self.measured_end) = (Some(now), end);
         }
     }
 
-    /// Something goes out again: what is being measured no longer tells (Karn's rule).
-    pub fn sent_again(&mut self) {
+    /// So many segments go out again: if it is the SYN, it no longer tells anything (Karn's rule).
+    pub fn sent_again(&mut self, segments: u32) {
         self.measured_from = None;
-        self.count = self.count.saturating_add(1);
+        self.count = self.count.saturating_add(segments);
     }
 
-    /// New data is acknowledged: takes the measurement if it is complete, else what the timestamp `echo`es, and starts
-    /// counting anew.
-    pub fn acknowledged(&mut self, acknowledgment: SequenceNumber, echo: Option<Duration>, now: Instant) {
-        let is_complete = self.measured_end.is_at_or_before(acknowledgment);
-        match (self.measured_from, echo) {
-            (Some(at), _) if is_complete => {
-                self.measured_from = None;
-                self.sample(now.since(at));
-            }
-            (None, Some(echo)) => self.sample(echo),
-            (Some(_), _) | (None, None) => {}
+    /// New data is acknowledged, out of what was sent before `highest`: takes what was `measured` on it, or else what the
+    /// timestamp `echo`es, and starts counting anew.
+    pub fn acknowledged(
+        &mut self,
+        acknowledgment: SequenceNumber,
+        highest: SequenceNumber,
+        measured: Option<Duration>,
+        echo: Option<Duration>,
+        now: Instant,
+    ) {
+        if let Some(at) = self.measured_from.take() {
+            self.sample(now.since(at));
+        } else if let Some(round_trip) = measured.or(echo).filter(|_| acknowledgment.is_after(self.measured_end)) {
+            self.sample(round_trip);
+            self.measured_end = highest;
         }
         self.attempts = 0;
         self.progress_at = now;
@@ -158,11 +162,12 @@ mod tests {
         let mut timer = Retransmission::new(&config, at(0));
         assert_eq!(timer.timeout(&config), Duration::from_secs(1), "before a measurement");
         timer.sent(SequenceNumber(10), at(0));
-        timer.acknowledged(SequenceNumber(10), None, at(100));
+        timer.acknowledged(SequenceNumber(10), SequenceNumber(10), None, None, at(100));
         // SRTT 100, RTTVAR 50: 100 + 4 * 50.
         assert_eq!(timer.timeout(&config), Duration::from_millis(300));
-        timer.sent(SequenceNumber(20), at(100));
-        timer.acknowledged(SequenceNumber(20), None, at(300));
+        let measured = Some(Duration::from_millis(200));
+        timer.acknowledged(SequenceNumber(20), SequenceNumber(30), measured, None, at(300));
+        timer.acknowledged(SequenceNumber(25), SequenceNumber(50), measured, None, at(300));
         // RTTVAR 3/4 * 50 + 1/4 * 100 = 62.5, SRTT 7/8 * 100 + 1/8 * 200 = 112.5: 112.5 + 250.
         assert_eq!(timer.timeout(&config), Duration::from_micros(362_500));
         timer.attempts = 2;
@@ -176,10 +181,10 @@ mod tests {
         let config = TcpConfig::default();
         let mut timer = Retransmission::new(&config, at(0));
         timer.sent(SequenceNumber(10), at(0));
-        timer.sent_again();
-        timer.acknowledged(SequenceNumber(10), None, at(5000));
+        timer.sent_again(1);
+        timer.acknowledged(SequenceNumber(10), SequenceNumber(11), None, None, at(5000));
         assert_eq!(timer.smoothed(), None);
-        timer.acknowledged(SequenceNumber(11), Some(Duration::from_millis(7)), at(5001));
+        timer.acknowledged(SequenceNumber(11), SequenceNumber(11), None, Some(Duration::from_millis(7)), at(5001));
         assert_eq!(timer.smoothed(), Some(Duration::from_millis(7)), "but a timestamp tells which one was answered");
     }
 
@@ -187,7 +192,7 @@ mod tests {
     fn the_floor_holds_and_a_lost_syn_raises_it() {
         let config = TcpConfig::default();
         let mut timer = Retransmission::new(&config, at(0));
-        timer.acknowledged(SequenceNumber(1), Some(Duration::from_micros(50)), at(1));
+        timer.acknowledged(SequenceNumber(1), SequenceNumber(1), None, Some(Duration::from_micros(50)), at(1));
         assert_eq!(timer.timeout(&config), config.retransmission_timeout_min);
         let mut timer = Retransmission::new(&config, at(0));
         timer.opened(true);

@@ -4,7 +4,7 @@
 use super::drops;
 use super::ends::{CHECKSUM_AT, Ends};
 use xylem_core::{Checksum, DropReason, Message, View};
-use xylem_wire::{Header, Malformed, Port, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use xylem_wire::{Header, Malformed, Port, SackBlocks, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 
 /// What arrived, without its payload.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +21,8 @@ pub(crate) struct Segment {
     pub mss: Option<u16>,
     pub window_scale: Option<u8>,
     pub timestamps: Option<Timestamps>,
+    pub sack_permitted: bool,
+    pub sack: SackBlocks,
 }
 
 impl Segment {
@@ -64,6 +66,8 @@ impl Segment {
             mss: options.mss,
             window_scale: options.window_scale,
             timestamps: options.timestamps,
+            sack_permitted: options.sack_permitted,
+            sack: options.sack,
         }
     }
 

@@ -5,15 +5,15 @@ use super::queue::Queue;
 use serde::{Deserialize, Serialize};
 use xylem_wire::SequenceNumber;
 
-/// See the module's text. After a retransmission timeout `next` goes back to `unacknowledged`, and `highest` remembers
-/// how far sending had come.
+/// See the module's text. What goes again is the flight's business; `next` only moves forward.
 #[derive(Debug)]
 pub(crate) struct Sending {
     /// The oldest number not acknowledged (SND.UNA).
     pub unacknowledged: SequenceNumber,
     /// The number to send next (SND.NXT).
     pub next: SequenceNumber,
-    /// Behind the highest number ever sent.
+    /// Behind the highest number ever sent: beyond `next` only by what probed a closed window, which is sent once more when
+    /// it opens.
     pub highest: SequenceNumber,
     /// The number of the queue's first byte.
     pub first: SequenceNumber,
@@ -74,8 +74,8 @@ pub(crate) struct Piece {
 /// What limits the next piece besides the peer's window and the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Bytes that may be in flight.
-    pub congestion_window: u32,
+    /// Bytes that may go now, for all the congestion control says.
+    pub allowance: u32,
     /// Payload bytes of one segment.
     pub segment: u32,
     /// Payload bytes of one message: a multiple of the segment.
@@ -146,12 +146,17 @@ impl Sending {
         self.fin_sent && self.unacknowledged.is_after(self.fin_number())
     }
 
+    /// Bytes of the peer's window that are not used.
+    pub fn usable_window(&self) -> u32 {
+        self.window.saturating_sub(self.in_flight())
+    }
+
     /// Queued bytes at or behind `next`.
     pub fn unsent(&self) -> u32 {
         self.queue.len().saturating_sub(self.next.since(self.first).max(0) as u32)
     }
 
-    /// Whether anything is still to be sent, for the first time or again.
+    /// Whether anything is still to be sent for the first time.
     pub fn has_more(&self) -> bool {
         self.unsent() > 0 || (self.fin && self.next.is_at_or_before(self.fin_number()))
     }
@@ -206,14 +211,13 @@ impl Sending {
     /// What to send next, if anything may be sent now: as many whole segments as the windows allow; less than one only
     /// where Nagle (RFC 9293, SHLD-7) and silly-window avoidance (MUST-38) let it.
     pub fn plan(&self, limits: &Limits) -> Option<Piece> {
-        let in_flight = self.in_flight();
         let unsent = self.unsent();
         let sequence = self.next;
         if unsent == 0 {
             let fin = self.fin && sequence == self.fin_number();
             return fin.then_some(Piece { sequence, length: 0, last: true, fin });
         }
-        let usable = self.window.min(limits.congestion_window).saturating_sub(in_flight);
+        let usable = self.usable_window().min(limits.allowance);
         let length = unsent.min(usable).min(limits.message);
         let tail = length % limits.segment;
         let length = if length == unsent {
@@ -319,15 +323,15 @@ mod tests {
 
     #[test]
     fn a_piece_is_whole_segments_or_what_may_be_less() {
-        let limits = Limits { congestion_window: 10_000, segment: 1000, message: 4000, no_delay: false };
+        let limits = Limits { allowance: 10_000, segment: 1000, message: 4000, no_delay: false };
         let length = |half: &Sending, limits: &Limits| half.plan(limits).map(|piece| (piece.length, piece.last));
         assert_eq!(length(&sending(9000, 0), &limits), Some((4000, false)), "what one message may stand for");
         assert_eq!(length(&sending(2500, 0), &limits), Some((2000, false)), "the tail waits behind the rest");
         assert_eq!(length(&sending(500, 0), &limits), Some((500, true)), "nothing is out, so it need not wait");
         assert_eq!(length(&sending(1500, 1000), &limits), None, "Nagle");
         assert_eq!(length(&sending(1500, 1000), &Limits { no_delay: true, ..limits }), Some((500, true)));
-        let narrow = Limits { congestion_window: 2300, ..limits };
-        assert_eq!(length(&sending(9000, 1000), &narrow), Some((1000, false)), "no silly rest of a window");
-        assert_eq!(length(&sending(9000, 2000), &narrow), None);
+        let narrow = |allowance| Limits { allowance, ..limits };
+        assert_eq!(length(&sending(9000, 1000), &narrow(1300)), Some((1000, false)), "no silly rest of a window");
+        assert_eq!(length(&sending(9000, 2000), &narrow(300)), None);
     }
 }

@@ -31,7 +31,7 @@ pub struct TcpSession {
     pub(super) receive: Receiving,
     pub(super) clock: Clock,
     pub(super) retransmission: Retransmission,
-    pub(super) recovery: Recovery,
+    pub(super) recovery: Box<Recovery>,
     pub(super) congestion: Box<Regulation>,
     pub(super) sizes: Sizes,
     pub(super) ecn: Ecn,
@@ -105,7 +105,7 @@ impl TcpSession {
             receive: Receiving::new(buffer, u32::from(announced)),
             clock,
             retransmission: Retransmission::new(&config, now),
-            recovery: Recovery::new(initial),
+            recovery: Box::new(Recovery::new(initial)),
             congestion: Box::new(Regulation::new(config.congestion, &start)),
             sizes: Sizes::new(facts, ends.default_segment_size(), announced),
             ecn: Ecn::new(initial),
@@ -155,6 +155,7 @@ impl TcpSession {
     pub(super) fn agree(&mut self, offer: &Offer, now: Instant) {
         self.sizes.peer = offer.segment_size;
         self.ecn.agreed = offer.ecn;
+        self.recovery.selective = offer.selective;
         if let Some(shift) = offer.window_scale {
             self.scaled = true;
             self.send.scale = shift;

@@ -88,6 +88,11 @@ impl Clock {
         }
     }
 
+    /// Which of our values an acknowledgment echoes, if timestamps are agreed.
+    pub fn echo(&self, segment: &Segment) -> Option<SequenceNumber> {
+        segment.timestamps.filter(|_| self.agreed).map(|timestamps| timestamps.echo)
+    }
+
     /// The round trip an acknowledgment's echo tells, if it can be true.
     pub fn round_trip(&self, segment: &Segment, now: Instant) -> Option<Duration> {
         let echo = segment.timestamps.filter(|_| self.agreed)?.echo;

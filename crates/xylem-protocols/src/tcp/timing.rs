@@ -10,6 +10,7 @@ impl TcpSession {
     /// When something is due next.
     pub(super) fn soonest(&self) -> Option<Instant> {
         let mut soonest = earlier(self.wake, self.retransmission.deadline);
+        soonest = earlier(soonest, self.recovery.deadline());
         if let Owed::By(at) = self.owed {
             soonest = earlier(soonest, Some(at));
         }
@@ -26,13 +27,18 @@ impl TcpSession {
             self.wake = None;
             self.resume(out);
             self.send.queue.shrink();
-            self.receive.early.shrink();
+            self.receive.shrink();
+            self.recovery.shrink();
         }
         if matches!(self.owed, Owed::By(at) if at <= now) {
             self.owed = Owed::Now;
         }
         if is_due(self.give_up_at()) {
             self.give_up(out);
+        }
+        // Before the retransmission timer, which a probe of the tail puts off.
+        if let Some(wait) = self.recovery.take_due(now) {
+            self.recovery_is_due(wait, out);
         }
         if is_due(self.retransmission.deadline) {
             self.retransmission_is_due(out);
@@ -91,11 +97,10 @@ impl TcpSession {
                 }
                 let again = self.retransmission.attempts > 1;
                 let in_flight = self.send.in_flight();
-                self.congestion.timed_out(&Loss { now: out.now, in_flight, bytes: in_flight }, again);
-                self.recovery.timed_out(self.send.highest);
+                let news = self.recovery.timed_out(again, self.retransmission.smoothed(), out.now);
+                // What is lost goes again from the oldest byte on; the window decides how fast (RFC 5681, section 3.1).
+                self.congestion.timed_out(&Loss { now: out.now, in_flight, bytes: news.lost }, again);
                 self.ecn.reduced(self.send.highest);
-                // All over again from the oldest byte; the window decides how fast (RFC 5681, section 3.1).
-                self.send.next = self.send.unacknowledged;
             }
             State::TimeWait { .. } | State::Closed => {}
         }

@@ -1,4 +1,4 @@
-//! What goes out: data as far as the windows allow, acknowledgments that are owed, SYNs, probes and resets. Nothing here
+//! What goes out for the first time: data as far as the windows allow, acknowledgments that are owed, SYNs and resets. Nothing here
 //! sends more than there is room for; what cannot go now goes at a later call, for which a deadline is set.
 
 use super::congestion::Sent;
@@ -34,7 +34,10 @@ impl TcpSession {
             self.send_bare(self.send.bare_number(), out);
         }
         self.arm(out.now);
+        self.wait_for_tail(out.now);
         self.plan_shrinking(out.now);
+        #[cfg(test)]
+        self.check();
     }
 
     /// Sends of the queue what the windows allow.
@@ -44,11 +47,23 @@ impl TcpSession {
             // RFC 5681, section 4.1.
             self.congestion.idle(idle, timeout, out.now);
         }
+        if self.send_lost(out) {
+            self.send_new(out);
+        }
+        if self.recovery.in_flight() == 0 {
+            // New data was to tell whether the timeout was one, and none could go.
+            self.recovery.settle();
+            self.send_lost(out);
+        }
+    }
+
+    /// Sends data that was never sent.
+    fn send_new(&mut self, out: &mut Outbox) {
         let options = self.clock.option_length();
-        loop {
-            let inflated = self.recovery.allowance(self.sizes.segment);
+        while self.recovery.flight.has_room() {
+            let (window, governs) = (self.congestion.window(), self.congestion.governs_recovery());
             let limits = Limits {
-                congestion_window: self.congestion.window().saturating_add(inflated),
+                allowance: self.recovery.allowance(window, governs),
                 segment: self.sizes.segment,
                 message: self.sizes.message(options),
                 no_delay: self.no_delay,
@@ -57,15 +72,21 @@ impl TcpSession {
             if !self.send_piece(&piece, out) {
                 return;
             }
+            // A FIN alone asks nobody.
+            #[cfg(test)]
+            assert!(
+                self.recovery.is_fast() || self.recovery.in_flight() <= window + 1,
+                "more than the window went out"
+            );
         }
     }
 
     /// Sends a part of the queue and moves on behind it. `false`: it could not go now.
-    fn send_piece(&mut self, piece: &Piece, out: &mut Outbox) -> bool {
+    pub(super) fn send_piece(&mut self, piece: &Piece, out: &mut Outbox) -> bool {
         let end = piece.sequence + piece.length + u32::from(piece.fin);
         let is_again = piece.sequence.is_before(self.send.highest);
         let was_outstanding = self.send.is_outstanding();
-        let in_flight_before = self.send.in_flight();
+        let in_flight_before = self.recovery.in_flight();
         if !self.emit_piece(piece, out) {
             return false;
         }
@@ -78,58 +99,21 @@ impl TcpSession {
             application_limited: false,
         });
         if is_again {
-            self.retransmission.sent_again();
-        } else {
-            self.retransmission.sent(end, out.now);
+            self.retransmission.sent_again(1);
         }
         if !was_outstanding {
             self.retransmission.progress_at = out.now;
         }
         self.sent_at = out.now;
-        self.send.next = self.send.next.later(end);
+        self.recovery.sent(bytes, out.now);
+        self.send.next = end;
         self.send.highest = self.send.highest.later(end);
         self.send.fin_sent |= piece.fin;
         true
     }
 
-    /// Sends the oldest segment again (fast retransmit), whatever was sent behind it.
-    pub(super) fn send_oldest_again(&mut self, out: &mut Outbox) {
-        let sequence = self.send.unacknowledged;
-        let queued = self.send.queue.len() - self.send.offset(sequence).min(self.send.queue.len());
-        let sent = self.send.highest.since(sequence).max(0) as u32;
-        let length = queued.min(sent).min(self.sizes.segment).min(self.send.window.max(1));
-        let last = length == queued;
-        let piece = Piece { sequence, length, last, fin: last && self.send.fin_sent };
-        if (length > 0 || piece.fin) && self.emit_piece(&piece, out) {
-            self.retransmission.sent_again();
-            self.sent_at = out.now;
-        }
-    }
-
-    /// Probes a peer whose window lets nothing through: with what it lets through, if only that is too little to be sent
-    /// otherwise, or else with one byte beyond it (RFC 9293, MUST-36, SHLD-29, SHLD-30).
-    pub(super) fn probe(&mut self, out: &mut Outbox) {
-        let (sequence, queued) = (self.send.unacknowledged, self.send.queue.len());
-        let length = queued.min(self.send.window.max(1)).min(self.sizes.segment);
-        let last = length == queued;
-        let piece = Piece { sequence, length, last, fin: last && self.send.fin };
-        if length == 0 && !piece.fin || !self.emit_piece(&piece, out) {
-            return;
-        }
-        let end = sequence + length + u32::from(piece.fin);
-        self.retransmission.sent_again();
-        if !self.send.is_outstanding() {
-            self.retransmission.progress_at = out.now;
-        }
-        self.send.highest = self.send.highest.later(end);
-        self.send.fin_sent |= piece.fin;
-        if self.send.window > 0 {
-            self.send.next = self.send.next.later(end);
-        }
-    }
-
     /// Puts a part of the queue into a message and sends it.
-    fn emit_piece(&mut self, piece: &Piece, out: &mut Outbox) -> bool {
+    pub(super) fn emit_piece(&mut self, piece: &Piece, out: &mut Outbox) -> bool {
         let mut flags = TcpFlags::ACK;
         if piece.last && piece.length > 0 {
             // RFC 9293, MUST-61, SHLD-27: the segment that empties the queue.
@@ -164,7 +148,11 @@ impl TcpSession {
     /// Sends an acknowledgment by itself, or a probe of the peer's presence, numbered `sequence`.
     pub(super) fn send_bare(&mut self, sequence: SequenceNumber, out: &mut Outbox) -> bool {
         let Some(message) = self.message(0, out) else { return false };
-        let answer = Answer { sequence, flags: TcpFlags::ACK | self.ecn.echo(), ..self.standing(out.now) };
+        let flags = TcpFlags::ACK | self.ecn.echo();
+        let mut answer = Answer { sequence, flags, ..self.standing(out.now) };
+        if self.recovery.selective {
+            answer.options.sack = self.receive.report(answer.options.sack_blocks_max());
+        }
         self.emit(&answer, message, out);
         true
     }
@@ -183,6 +171,7 @@ impl TcpSession {
             segment_size: self.sizes.peer,
             window_scale: self.scaled.then_some(self.send.scale),
             timestamp: self.clock.recent(),
+            selective: self.recovery.selective,
             ecn: self.ecn.agreed,
         });
         let clock = self.clock.value(out.now);
@@ -197,7 +186,7 @@ impl TcpSession {
         self.emit(&answer, message, out);
         let end = self.send.unacknowledged + 1;
         if self.send.is_outstanding() {
-            self.retransmission.sent_again();
+            self.retransmission.sent_again(1);
         } else {
             self.retransmission.sent(end, out.now);
             self.retransmission.progress_at = out.now;
@@ -307,6 +296,14 @@ impl TcpSession {
         }
     }
 
+    /// The tail is probed if nothing comes back, where the peer would take it.
+    fn wait_for_tail(&mut self, now: Instant) {
+        let takes = self.state.transmits() && self.send.window > 0;
+        if let Some(timer) = self.retransmission.deadline.filter(|_| takes) {
+            self.recovery.wait_for_tail(self.sizes.segment, self.retransmission.smoothed(), timer, now);
+        }
+    }
+
     fn plan_shrinking(&mut self, now: Instant) {
         let is_slack = self.send.queue.is_slack() || self.receive.early.is_slack();
         if is_slack && self.wake.is_none() {
@@ -350,6 +347,7 @@ impl TcpSession {
 
     fn forget(&mut self) {
         self.send.give_up();
+        self.recovery.clear(self.send.highest);
         self.receive.early.clear();
         self.receive.fin = None;
         self.retransmission.deadline = None;

@@ -186,8 +186,8 @@ impl TcpSession {
         self.sizes.mtu = said - overhead.min(said);
         self.resize();
         if self.state.transmits() {
-            self.send.next = self.send.unacknowledged;
-            self.retransmission.sent_again();
+            self.recovery.lose_all();
+            self.retransmission.sent_again(0);
         }
     }
 

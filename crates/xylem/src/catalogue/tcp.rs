@@ -52,6 +52,7 @@ const DESCRIPTION: Description = Description {
         number("initial_window", (1, 100), 10, "segments that may be in flight at the start (RFC 6928)"),
         truth("window_scaling", true, "whether windows beyond 64 KiB are offered (RFC 7323)"),
         truth("timestamps", true, "whether timestamps are offered (RFC 7323)"),
+        truth("sack", true, "whether selective acknowledgments are offered (RFC 2018)"),
         truth("no_delay", false, "whether small segments go out at once unless the application says otherwise"),
     ],
     cuttable: true,
@@ -101,6 +102,7 @@ fn config(settings: Settings<'_>, usual: TcpConfig) -> TcpConfig {
         initial_window_segments: count("initial_window", usual.initial_window_segments as usize) as u32,
         window_scaling: truth("window_scaling", usual.window_scaling),
         timestamps: truth("timestamps", usual.timestamps),
+        selective_acknowledgments: truth("sack", usual.selective_acknowledgments),
         no_delay: truth("no_delay", usual.no_delay),
         ..usual
     }

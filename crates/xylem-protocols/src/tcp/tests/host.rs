@@ -61,7 +61,15 @@ pub struct Connection {
     pub advice: Vec<Control>,
 }
 
+/// A segment that a host sent or got.
+pub enum Logged {
+    Sent(Vec<u8>),
+    Arrived(Vec<u8>),
+}
+
 pub struct Host {
+    /// What went over its wire, if anybody wants to know.
+    pub log: Option<Vec<Logged>>,
     pub protocol: TcpProtocol,
     pub facts: Facts,
     pub connections: Vec<Connection>,
@@ -87,6 +95,7 @@ impl Host {
         let mut random = Random::seeded(seed);
         let pool = Pool::new(16_384, 64);
         Host {
+            log: None,
             protocol: TcpProtocol::new(config, &mut random),
             facts: facts(local, remote),
             connections: Vec::new(),
@@ -164,6 +173,9 @@ impl Host {
 
     /// A segment arrives.
     pub fn arrive(&mut self, now: Instant, mut message: Message) {
+        if let Some(log) = &mut self.log {
+            log.push(Logged::Arrived(message.to_vec()));
+        }
         self.out.now = now;
         let mut view = View::new(&mut message, now);
         view.participants = Participants::new([Part::Host(self.local())], [Part::Host(self.remote())]);
@@ -287,10 +299,14 @@ impl Host {
         let down: Vec<Message> = self.out.drain_down().collect();
         for message in down {
             let path = index.and_then(|index| self.connections[index].path.as_ref());
-            match path {
-                Some(path) if self.cuts => self.sent.extend(cut(path, message)),
-                _ => self.sent.push(message),
+            let segments = match path {
+                Some(path) if self.cuts => cut(path, message),
+                _ => vec![message],
+            };
+            if let Some(log) = &mut self.log {
+                log.extend(segments.iter().map(|segment| Logged::Sent(segment.to_vec())));
             }
+            self.sent.extend(segments);
         }
         let replies: Vec<Reply> = self.out.drain_replies().collect();
         for reply in replies {

@@ -8,7 +8,7 @@ use crate::tcp::congestion::RENO;
 use crate::tcp::ends::Ends;
 use crate::tcp::segment::{Answer, read_header};
 use xylem_core::{Duration, Endpoint, Instant, Message};
-use xylem_wire::{Header, Port, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use xylem_wire::{Header, Port, SackBlock, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 
 /// The port of the scripted peer, and ours.
 const PEER: u16 = 80;
@@ -26,6 +26,7 @@ pub struct Segment {
     options: TcpOptions,
     raw_acknowledgment: Option<SequenceNumber>,
     marks: u16,
+    blocks: Vec<(u32, u32)>,
 }
 
 /// A segment with these flags, number and acknowledgment.
@@ -51,6 +52,7 @@ pub fn segment(flags: &str, sequence: u32, acknowledgment: u32) -> Segment {
         options: TcpOptions::NONE,
         raw_acknowledgment: None,
         marks: 0,
+        blocks: Vec::new(),
     }
 }
 
@@ -71,6 +73,15 @@ impl Segment {
     pub fn scale(mut self, shift: u8) -> Segment {
         self.options.window_scale = Some(shift);
         self
+    }
+    /// Selective acknowledgments are permitted.
+    pub fn permits_sack(mut self) -> Segment {
+        self.options.sack_permitted = true;
+        self
+    }
+    /// With blocks, whose numbers count from our SYN.
+    pub fn sack(self, blocks: &[(u32, u32)]) -> Segment {
+        Segment { blocks: blocks.to_vec(), ..self }
     }
     /// With a timestamp, echoing `echo`.
     pub fn stamp(mut self, value: u32, echo: u32) -> Segment {
@@ -108,6 +119,9 @@ pub struct Script {
     /// The port of the peer the next segment comes from.
     pub peer_port: u16,
     pub our_port: u16,
+    /// Our clock's value on our SYN, and when that went out.
+    syn_stamp: Option<SequenceNumber>,
+    syn_at: Instant,
 }
 
 impl Script {
@@ -122,6 +136,8 @@ impl Script {
             theirs: SequenceNumber(u32::MAX - 2),
             peer_port: PEER,
             our_port: OURS,
+            syn_stamp: None,
+            syn_at: Instant::ZERO,
         }
     }
 
@@ -140,6 +156,8 @@ impl Script {
         assert_eq!(syn.len(), 1);
         assert_eq!(syn[0].header.flags, TcpFlags::SYN);
         script.ours = syn[0].header.sequence;
+        script.syn_stamp = syn[0].options.timestamps.map(|timestamps| timestamps.value);
+        script.syn_at = script.now;
         script
     }
 
@@ -150,6 +168,22 @@ impl Script {
         script.expect(&[". 1+0 ack 1"]);
         assert_eq!(script.state(), "ESTABLISHED");
         script
+    }
+
+    /// As [`open`](Script::open), with a peer that knows selective acknowledgments, 40 ms of round trip away.
+    pub fn open_selective(config: TcpConfig) -> Script {
+        let mut script = Script::syn_sent(config.clone());
+        script.wait_ms(40);
+        let answer = segment("S.", 0, 1).mss(1000).permits_sack();
+        script.inject(if config.timestamps { answer.mss(1012).stamp(7, script.stamp()) } else { answer });
+        script.expect(&[". 1+0 ack 1"]);
+        script
+    }
+
+    /// The value of our clock now.
+    pub fn stamp(&self) -> u32 {
+        let elapsed = self.now.since(self.syn_at).as_millis() as u32;
+        self.syn_stamp.map_or(0, |stamp| stamp.0.wrapping_add(elapsed))
     }
 
     /// A host that listens, and whose next connection begins with the peer's SYN.
@@ -175,13 +209,18 @@ impl Script {
             None if has_acknowledgment => self.ours + segment.acknowledgment,
             None => SequenceNumber(0),
         };
+        let mut options = segment.options;
+        for (left, right) in &segment.blocks {
+            let block = SackBlock { left: self.ours + *left, right: self.ours + *right };
+            assert!(options.sack.push(block), "no room for more blocks");
+        }
         let answer = Answer {
             sequence: self.theirs + segment.sequence,
             acknowledgment,
             flags: segment.flags,
             window: segment.window,
             urgent: segment.urgent,
-            options: segment.options,
+            options,
         };
         let mut message = Message::from_bytes(&segment.data);
         answer.push(&mut message, &ends);
@@ -236,6 +275,12 @@ impl Script {
 
     pub fn wait_ms(&mut self, ms: u64) {
         self.wait(Duration::from_millis(ms));
+    }
+
+    /// The blocks of what we sent, their numbers counted from the peer's SYN.
+    pub fn blocks(&self, sent: &Sent) -> Vec<(i32, i32)> {
+        let number = |number: SequenceNumber| number.since(self.theirs);
+        sent.options.sack.iter().map(|block| (number(block.left), number(block.right))).collect()
     }
 
     pub fn push(&mut self, bytes: usize) {

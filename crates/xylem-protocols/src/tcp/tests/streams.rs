@@ -104,6 +104,7 @@ fn small_buffers_no_options_and_ipv6_deliver_too() {
             send_buffer: 4096 + random.below(10_000) as usize,
             window_scaling: random.chance_per_million(500_000),
             timestamps: random.chance_per_million(500_000),
+            selective_acknowledgments: random.chance_per_million(500_000),
             no_delay: random.chance_per_million(500_000),
             ..TcpConfig::default()
         };
