@@ -227,7 +227,7 @@ fn a_connection_that_cannot_be_made_fails_its_row_and_no_other() {
     }
     // A TCP with room for fewer connections than are asked for.
     let text = xylem::graphs::text("host").expect("it comes with the program");
-    let small = text.replace("congestion = reno }", "congestion = reno, connections = 16, time_waits = 16 }");
+    let small = text.replace("congestion = cubic }", "congestion = cubic, connections = 16, time_waits = 16 }");
     assert_ne!(text, small, "the graph has changed its words");
     let mut file = tempfile::NamedTempFile::new().expect("a place for files");
     file.write_all(small.as_bytes()).expect("there is room");
