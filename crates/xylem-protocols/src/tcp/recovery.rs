@@ -383,10 +383,8 @@ impl Recovery {
             if left < self.again_to {
                 self.rack.doubled(base, self.flight.end());
             }
-            if let Some(episode) = &mut self.episode {
-                if episode.suspicion.doubled(left, right) {
-                    self.undo(news);
-                }
+            if self.episode.as_mut().is_some_and(|episode| episode.suspicion.doubled(left, right)) {
+                self.undo(news);
             }
         }
         let is_bare_duplicate = heard.is_duplicate && heard.blocks.is_empty();

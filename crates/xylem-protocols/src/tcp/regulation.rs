@@ -65,13 +65,11 @@ impl Regulation {
     }
 
     /// See [`CongestionControl::undo`].
-    #[allow(dead_code)] // Until whoever recovers can tell that a loss was none.
     pub fn undo(&mut self) {
         self.control.undo();
     }
 
     /// See [`CongestionControl::governs_recovery`].
-    #[allow(dead_code)] // Until whoever recovers has a rule of his own.
     pub fn governs_recovery(&self) -> bool {
         self.control.governs_recovery()
     }

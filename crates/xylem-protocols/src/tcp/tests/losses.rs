@@ -6,6 +6,7 @@ use super::host::Logged;
 use super::link::{Faults, Net};
 use super::streams::bytes;
 use crate::tcp::TcpConfig;
+use crate::tcp::congestion::RENO;
 use std::collections::BTreeSet;
 use xylem_core::{Duration, Instant, Random};
 use xylem_wire::{Header, SequenceNumber, TcpHeader, TcpOptions};
@@ -87,6 +88,8 @@ fn buffers(selective: bool) -> TcpConfig {
         receive_buffer: 2 << 20,
         send_buffer: 2 << 20,
         selective_acknowledgments: selective,
+        // What goes again is looked at, not how the window grows.
+        congestion: &RENO,
         ..TcpConfig::default()
     }
 }
