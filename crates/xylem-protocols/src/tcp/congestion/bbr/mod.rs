@@ -278,8 +278,8 @@ impl CongestionControl for Bbr {
             self.before = Some(self.model.bounds);
             self.save_window();
         }
-        // All in flight counts as lost: one segment goes, and the window comes back as it is delivered.
-        self.recovery = Recovery::Repairing;
+        // All in flight counts as lost: one segment goes, and the window comes back as what goes is delivered.
+        self.recovery = Recovery::None;
         self.window = self.segment;
     }
 
