@@ -21,6 +21,8 @@ pub(crate) struct Regulation {
     held_until: Option<Instant>,
 }
 
+const _: () = assert!(size_of::<Regulation>() <= 192, "a connection that does nothing costs little");
+
 /// What keeps more data from going out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Held {
