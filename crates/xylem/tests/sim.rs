@@ -3,6 +3,7 @@
 
 mod sim {
     mod command;
+    mod congestion;
     mod numbers;
     mod options;
     mod scenarios;

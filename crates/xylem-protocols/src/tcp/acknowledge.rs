@@ -110,7 +110,7 @@ impl TcpSession {
     /// trip it measures.
     fn hear_of_losses(&mut self, segment: &Segment, is_duplicate: bool, out: &Outbox) -> Option<Duration> {
         let knows_blocks = self.recovery.selective;
-        let news = self.recovery.hear(&Heard {
+        let heard = Heard {
             acknowledgment: segment.acknowledgment,
             blocks: if knows_blocks { &segment.sack } else { &SackBlocks::NONE },
             is_duplicate,
@@ -120,7 +120,8 @@ impl TcpSession {
             smoothed: self.retransmission.smoothed(),
             clock: &self.clock,
             now: out.now,
-        });
+        };
+        let news = self.recovery.hear(&heard, &mut self.congestion.rate);
         self.regulate(&news, out);
         news.round_trip
     }
@@ -131,6 +132,7 @@ impl TcpSession {
         // What limited transmit added beyond the window does not count as flight (RFC 5681, section 3.2, step 2).
         let in_flight = news.outstanding_before.min(self.congestion.window());
         let loss = Loss { now, in_flight, bytes: news.lost };
+        self.congestion.rate.lost(news.lost);
         if news.is_undone {
             self.congestion.undo();
         }
@@ -151,7 +153,6 @@ impl TcpSession {
         }
         // What duplicates only let guess is counted when it is acknowledged.
         if news.acknowledged > 0 || (news.delivered > 0 && self.recovery.selective) {
-            let limited = self.is_window_used(news.in_flight_before);
             let in_order = Progress::in_order(now, news.delivered, news.in_flight_before);
             self.congestion.acknowledged(&Progress {
                 acknowledged: news.acknowledged,
@@ -160,23 +161,11 @@ impl TcpSession {
                 round_trip: news.round_trip,
                 round_trip_min: self.recovery.shortest(),
                 in_recovery: self.recovery.is_fast() || news.has_left,
-                limited,
+                smoothed: self.retransmission.smoothed(),
                 ..in_order
             });
         }
         self.recovery.regulate(news, self.congestion.threshold(), self.sizes.segment);
-    }
-
-    /// Whether `in_flight` bytes were as much as the congestion window let out, or in slow start, whose window runs ahead,
-    /// half of it.
-    fn is_window_used(&self, in_flight: u32) -> bool {
-        let window = self.congestion.window();
-        let used = if window < self.congestion.threshold() {
-            in_flight.saturating_mul(2)
-        } else {
-            in_flight.saturating_add(2 * self.sizes.segment)
-        };
-        used >= window
     }
 
     /// Tells those below that the peer is there.

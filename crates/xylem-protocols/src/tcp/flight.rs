@@ -8,6 +8,7 @@
 //! nothing is allocated for any of them; those before the last one that something was said about stand in a tree. Places count bytes since the connection began: unlike
 //! sequence numbers they have an order.
 
+use super::rate::Stamp;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use xylem_core::Instant;
 use xylem_wire::SequenceNumber;
@@ -60,6 +61,8 @@ struct Range {
     again: u8,
     /// When it was last sent.
     sent_at: Instant,
+    /// What it took with it then.
+    stamp: Stamp,
 }
 
 /// What is known about a range.
@@ -83,6 +86,8 @@ pub(crate) struct Delivered {
     pub sent_at: Instant,
     /// How often it was sent again.
     pub again: u8,
+    /// What it took with it when it was last sent.
+    pub stamp: Stamp,
 }
 
 impl Flight {
@@ -157,9 +162,9 @@ impl Flight {
         self.count() < RANGES_MAX || !self.fresh.is_empty()
     }
 
-    /// `length` new bytes behind the others went out. What went out at one instant is one range, whether as one message or
+    /// `length` new bytes behind the others went out with `stamp`. What went out at one instant is one range, whether as one message or
     /// as many, so that cutting changes nothing.
-    pub fn sent(&mut self, length: u32, now: Instant) {
+    pub fn sent(&mut self, length: u32, stamp: Stamp, now: Instant) {
         let full = self.count() >= RANGES_MAX;
         let start = self.end;
         self.end += u64::from(length);
@@ -170,11 +175,11 @@ impl Flight {
             last.sent_at = now;
             return;
         }
-        self.fresh.push_back((start, Range { length, mark: Mark::Flying, again: 0, sent_at: now }));
+        self.fresh.push_back((start, Range { length, mark: Mark::Flying, again: 0, sent_at: now, stamp }));
     }
 
-    /// The `length` bytes at `start` went out again. Parts of them that are sacked stay so.
-    pub fn sent_again(&mut self, start: u64, length: u32, now: Instant) {
+    /// The `length` bytes at `start` went out again with `stamp`. Parts of them that are sacked stay so.
+    pub fn sent_again(&mut self, start: u64, length: u32, stamp: Stamp, now: Instant) {
         let end = (start + u64::from(length)).min(self.end);
         self.look_at(end);
         self.split(start, RANGES_MAX + RANGES_SPARE);
@@ -183,7 +188,8 @@ impl Flight {
         for at in touched {
             self.change(at, |range| {
                 if range.mark != Mark::Sacked {
-                    *range = Range { mark: Mark::Flying, again: range.again.saturating_add(1), sent_at: now, ..*range };
+                    let again = range.again.saturating_add(1);
+                    *range = Range { mark: Mark::Flying, again, sent_at: now, stamp, ..*range };
                 }
             });
             self.join(at);
@@ -247,7 +253,9 @@ impl Flight {
                 tell(range.delivered(at, at + u64::from(range.length)));
             }
         }
-        self.enter(left, Range { length: (right - left) as u32, mark: Mark::Sacked, again, sent_at: latest });
+        // What is delivered needs no stamp any more.
+        let (length, stamp) = ((right - left) as u32, Stamp::default());
+        self.enter(left, Range { length, mark: Mark::Sacked, again, sent_at: latest, stamp });
         let next = self.join(left);
         self.join(next + u64::from(self.ranges[&next].length));
         true
@@ -353,7 +361,7 @@ impl Range {
     }
 
     fn delivered(&self, start: u64, end: u64) -> Delivered {
-        Delivered { start, end, sent_at: self.sent_at, again: self.again }
+        Delivered { start, end, sent_at: self.sent_at, again: self.again, stamp: self.stamp }
     }
 
     /// Whether nothing would be lost by joining it with a neighbour.
@@ -601,7 +609,7 @@ mod tests {
                 match random.below(9) {
                     0..3 => {
                         let bytes = 1 + random.below(300);
-                        flight.sent(bytes as u32, now);
+                        flight.sent(bytes as u32, Stamp::default(), now);
                         model.extend(vec![(now, 0, Mark::Flying); bytes as usize]);
                     }
                     3 | 4 => {
@@ -619,7 +627,7 @@ mod tests {
                         assert_eq!(told, expected, "seed {seed}");
                     }
                     6 if from < to => {
-                        flight.sent_again(base + from, (to - from) as u32, now);
+                        flight.sent_again(base + from, (to - from) as u32, Stamp::default(), now);
                         for byte in &mut model[from as usize..to as usize] {
                             if byte.2 != Mark::Sacked {
                                 *byte = (now, byte.1 + 1, Mark::Flying);
@@ -668,21 +676,21 @@ mod tests {
     #[test]
     fn what_goes_out_at_one_instant_is_one_range() {
         let mut flight = Flight::new(SequenceNumber(5));
-        (0..40).for_each(|_| flight.sent(1000, at(1)));
-        flight.sent(1000, at(2));
+        (0..40).for_each(|_| flight.sent(1000, Stamp::default(), at(1)));
+        flight.sent(1000, Stamp::default(), at(2));
         assert_eq!((flight.ranges(), flight.flying()), (2, 41_000));
     }
 
     #[test]
     fn a_loss_is_what_was_sent_before_what_arrived() {
         let mut flight = at_zero();
-        flight.sent(3000, at(1));
-        flight.sent(1000, at(2));
+        flight.sent(3000, Stamp::default(), at(1));
+        flight.sent(1000, Stamp::default(), at(2));
         flight.sack(1000, 2000, |_| {});
         // Of what was sent at the same time only the part before it was sent earlier.
         assert_eq!(flight.lose_sent_before((at(1), 2000), at(1)), 1000);
         assert_eq!(flight.first_lost(), Some((0, 1000)));
-        flight.sent_again(0, 1000, at(3));
+        flight.sent_again(0, 1000, Stamp::default(), at(3));
         assert_eq!(flight.lose_sent_before((at(1), 2000), at(9)), 0, "it was sent after what arrived");
         flight.sack(3000, 4000, |_| {});
         assert!(flight.has_sent_before((at(2), 4000)));
@@ -698,7 +706,7 @@ mod tests {
     #[test]
     fn a_peer_may_throw_away_what_it_has_sacked() {
         let mut flight = at_zero();
-        flight.sent(5000, at(1));
+        flight.sent(5000, Stamp::default(), at(1));
         flight.sack(1000, 5000, |_| {});
         flight.acknowledge(SequenceNumber(1000), |_| {});
         assert!(flight.has_reneged());
@@ -714,7 +722,7 @@ mod tests {
             let mut random = Random::seeded(seed);
             let mut flight = at_zero();
             for step in 0..1000 {
-                flight.sent(10_000, at(step));
+                flight.sent(10_000, Stamp::default(), at(step));
             }
             let (mut blocks, mut newest) = (0, (Instant::ZERO, 0));
             for _ in 0..20_000 {
@@ -724,7 +732,7 @@ mod tests {
                 flight.sack(left, right, |delivered| newest = newest.max((delivered.sent_at, delivered.end)));
                 flight.lose_sent_before(newest, newest.0);
                 if let Some((place, length)) = flight.first_lost().filter(|_| random.chance_per_million(100_000)) {
-                    flight.sent_again(place, length.min(1000), at(2000 + blocks));
+                    flight.sent_again(place, length.min(1000), Stamp::default(), at(2000 + blocks));
                 }
                 blocks += 1;
             }
@@ -739,7 +747,7 @@ mod tests {
     fn a_flight_cut_to_pieces_has_a_limit() {
         let mut flight = at_zero();
         for step in 0..60 {
-            flight.sent(65_000, at(step));
+            flight.sent(65_000, Stamp::default(), at(step));
         }
         for place in 0..60_000 {
             flight.sack(place * 60, place * 60 + 1, |_| {});
@@ -749,7 +757,7 @@ mod tests {
         flight.lose_sent_before((at(99), 0), at(99));
         let mut resent = 0;
         while let Some((place, length)) = flight.first_lost() {
-            flight.sent_again(place, length.min(7), at(100 + resent));
+            flight.sent_again(place, length.min(7), Stamp::default(), at(100 + resent));
             resent += 1;
             assert!(resent < 3_000_000);
         }

@@ -44,6 +44,7 @@ mod time_wait;
 mod timestamps;
 mod timing;
 mod transmit;
+mod usage;
 mod wishes;
 
 #[cfg(test)]

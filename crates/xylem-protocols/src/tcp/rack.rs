@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn part(start: u64, end: u64, sent_ms: u64, again: u8) -> Delivered {
-        Delivered { start, end, sent_at: at(sent_ms), again }
+        Delivered { start, end, sent_at: at(sent_ms), again, stamp: Default::default() }
     }
 
     const MS: Duration = Duration::from_millis(1);

@@ -6,7 +6,7 @@
 use xylem_core::{Duration, Instant};
 
 /// What a range of sent data remembers. Counters wrap; what is between two of them never exceeds a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Bytes delivered when it was sent.
     delivered: u32,
@@ -18,11 +18,9 @@ pub struct Stamp {
     delivered_at: Instant,
     /// When the flight began that it belongs to.
     first_sent_at: Instant,
-    /// When it was sent.
-    sent_at: Instant,
 }
 
-const _: () = assert!(size_of::<Stamp>() <= 40, "one stands with each range in flight");
+const _: () = assert!(size_of::<Stamp>() <= 32, "one stands with each range in flight");
 
 /// The bit of [`Stamp::in_flight`] that windows leave free.
 const LIMITED: u32 = 1 << 31;
@@ -75,8 +73,8 @@ pub struct Rate {
     limited_until: Option<u32>,
     /// A round is over when something sent with this count of deliveries, or a later one, is delivered.
     round_ends: u32,
-    /// What the acknowledgment in hand has shown so far.
-    newest: Option<Stamp>,
+    /// The newest of what the acknowledgment in hand has delivered so far, and when it was sent.
+    newest: Option<(Stamp, Instant)>,
 }
 
 /// Whether a wrapping count has come as far as `other`.
@@ -103,7 +101,6 @@ impl Rate {
             in_flight: if self.limited_until.is_some() { with_it | LIMITED } else { with_it },
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
-            sent_at: now,
         }
     }
 
@@ -117,15 +114,15 @@ impl Rate {
         self.limited_until.is_some()
     }
 
-    /// `bytes` of a range that was sent with `stamp` are known to be delivered, for the first time.
-    pub fn delivered(&mut self, stamp: &Stamp, bytes: u32, now: Instant) {
+    /// `bytes` of a range that was sent at `sent_at` with `stamp` are known to be delivered, for the first time.
+    pub fn delivered(&mut self, stamp: &Stamp, sent_at: Instant, bytes: u32, now: Instant) {
         self.delivered = self.delivered.wrapping_add(bytes);
         self.delivered_at = now;
-        let is_newer = self.newest.is_none_or(|newest| {
-            (stamp.sent_at, stamp.delivered.wrapping_sub(newest.delivered) as i32) >= (newest.sent_at, 0)
+        let is_newer = self.newest.is_none_or(|(newest, newest_at)| {
+            (sent_at, stamp.delivered.wrapping_sub(newest.delivered) as i32) >= (newest_at, 0)
         });
         if is_newer {
-            self.newest = Some(*stamp);
+            self.newest = Some((*stamp, sent_at));
         }
     }
 
@@ -140,13 +137,13 @@ impl Rate {
         if self.limited_until.is_some_and(|until| is_at_or_after(self.delivered, until)) {
             self.limited_until = None;
         }
-        let Some(newest) = self.newest.take() else { return (None, false) };
+        let Some((newest, newest_at)) = self.newest.take() else { return (None, false) };
         let round_start = is_at_or_after(newest.delivered, self.round_ends);
         if round_start {
             self.round_ends = self.delivered;
         }
-        self.first_sent_at = newest.sent_at;
-        let sending = newest.sent_at.since(newest.first_sent_at);
+        self.first_sent_at = newest_at;
+        let sending = newest_at.since(newest.first_sent_at);
         let acknowledging = self.delivered_at.since(newest.delivered_at);
         let interval = sending.max(acknowledging);
         let is_credible = !interval.is_zero() && round_trip_min.is_none_or(|least| interval >= least);
@@ -180,7 +177,7 @@ mod tests {
         for ms in 0..100 {
             if ms >= 20 {
                 let stamp = stamps.pop_front().expect("sent 20 ms ago");
-                rate.delivered(&stamp, 1000, at(ms));
+                rate.delivered(&stamp, at(ms - 20), 1000, at(ms));
                 last = rate.sample(Some(Duration::from_millis(20))).0;
             }
             stamps.push_back(rate.sent(at(ms), 1000, stamps.len() as u32 * 1000));
@@ -195,8 +192,8 @@ mod tests {
     fn acknowledgments_in_a_bunch_do_not_look_fast() {
         let mut rate = Rate::default();
         let stamps: Vec<Stamp> = (0..20).map(|ms| rate.sent(at(ms), 1000, ms as u32 * 1000)).collect();
-        for stamp in &stamps {
-            rate.delivered(stamp, 1000, at(50));
+        for (ms, stamp) in stamps.iter().enumerate() {
+            rate.delivered(stamp, at(ms as u64), 1000, at(50));
         }
         let (sample, round_start) = rate.sample(None);
         let sample = sample.expect("a sample");
@@ -208,7 +205,7 @@ mod tests {
     fn what_came_faster_than_the_path_is_no_measure() {
         let mut rate = Rate::default();
         let stamp = rate.sent(at(0), 1000, 0);
-        rate.delivered(&stamp, 1000, at(5));
+        rate.delivered(&stamp, at(0), 1000, at(5));
         assert_eq!(rate.sample(Some(Duration::from_millis(20))), (None, true));
         assert_eq!(rate.sample(None), (None, false), "nothing was delivered");
     }
@@ -218,12 +215,12 @@ mod tests {
         let mut rate = Rate::default();
         rate.limited(0);
         let first = rate.sent(at(0), 1000, 0);
-        rate.delivered(&first, 1000, at(10));
+        rate.delivered(&first, at(0), 1000, at(10));
         assert!(rate.sample(None).0.expect("a sample").application_limited);
         assert!(!rate.is_limited());
         let second = rate.sent(at(10), 1000, 0);
         rate.lost(300);
-        rate.delivered(&second, 1000, at(20));
+        rate.delivered(&second, at(10), 1000, at(20));
         let sample = rate.sample(None).0.expect("a sample");
         assert_eq!((sample.application_limited, sample.lost_since), (false, 300));
     }
@@ -236,7 +233,7 @@ mod tests {
         let mut starts = Vec::new();
         for ms in 0..100 {
             if ms >= 20 {
-                rate.delivered(&stamps.pop_front().expect("sent 20 ms ago"), 1000, at(ms));
+                rate.delivered(&stamps.pop_front().expect("sent 20 ms ago"), at(ms - 20), 1000, at(ms));
                 if rate.sample(None).1 {
                     starts.push(ms);
                 }

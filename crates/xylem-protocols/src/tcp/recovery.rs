@@ -8,6 +8,7 @@
 use super::flight::{Delivered, Flight};
 use super::prr::{Arrival, Prr};
 use super::rack::Rack;
+use super::rate::{Rate, Stamp};
 use super::spurious::{Finding, Suspicion, is_original};
 use super::tail_probe::{Reply, TailProbe};
 use super::timestamps::Clock;
@@ -189,16 +190,16 @@ impl Recovery {
         }
     }
 
-    /// New data went out.
-    pub fn sent(&mut self, length: u32, now: Instant) {
-        self.flight.sent(length, now);
+    /// New data went out with `rate` as its stamp.
+    pub fn sent(&mut self, length: u32, rate: Stamp, now: Instant) {
+        self.flight.sent(length, rate, now);
         self.count_sent(length);
         self.waits = self.waits.filter(|(wait, _)| *wait != Wait::Tail);
     }
 
-    /// The `length` bytes at `place` went out again, stamped `stamp`.
-    pub fn sent_again(&mut self, place: u64, length: u32, stamp: Option<SequenceNumber>, now: Instant) {
-        self.flight.sent_again(place, length, now);
+    /// The `length` bytes at `place` went out again with `rate` as their stamp, and with the timestamp `stamp`.
+    pub fn sent_again(&mut self, place: u64, length: u32, rate: Stamp, stamp: Option<SequenceNumber>, now: Instant) {
+        self.flight.sent_again(place, length, rate, now);
         self.again_to = self.again_to.max(place + u64::from(length));
         self.count_sent(length);
         if let Some(episode) = self.episode.as_mut().filter(|episode| episode.expires.is_none()) {
@@ -213,11 +214,11 @@ impl Recovery {
     }
 
     /// An acknowledgment has come, whose number is not beyond what was sent.
-    pub fn hear(&mut self, heard: &Heard) -> News {
+    pub fn hear(&mut self, heard: &Heard, rate: &mut Rate) -> News {
         let mut news = self.news();
         let base = self.flight.base();
         let (left_before, recover) = (self.guessed, self.recover);
-        let mut tally = Tally { rack: &mut self.rack, heard, recover, delivered: 0, original: false, once: None };
+        let mut tally = Tally { rack: &mut self.rack, rate, heard, recover, delivered: 0, original: false, once: None };
         if heard.acknowledgment.is_after(self.flight.number(base)) {
             self.flight.acknowledge(heard.acknowledgment, |delivered| tally.take(&delivered));
         }
@@ -356,9 +357,10 @@ impl Recovery {
         let length = next.since(unacknowledged).max(0) as u32;
         if length > 0 {
             let place = recovery.flight.base();
-            recovery.flight.sent(length, now);
+            let stamp = Rate::default().sent(now, length, 0);
+            recovery.flight.sent(length, stamp, now);
             // Nobody knows when it was sent first: no round trip is measured on it.
-            recovery.flight.sent_again(place, length, now);
+            recovery.flight.sent_again(place, length, stamp, now);
         }
         if record.lost {
             recovery.flight.lose_all();
@@ -492,6 +494,7 @@ impl Recovery {
 /// What one acknowledgment delivers, as it is told.
 struct Tally<'a> {
     rack: &'a mut Rack,
+    rate: &'a mut Rate,
     heard: &'a Heard<'a>,
     recover: u64,
     delivered: u32,
@@ -505,7 +508,9 @@ impl Tally<'_> {
     fn take(&mut self, delivered: &Delivered) {
         let Heard { echo, clock, now, .. } = self.heard;
         // A range is part of a window.
-        self.delivered += (delivered.end - delivered.start) as u32;
+        let bytes = (delivered.end - delivered.start) as u32;
+        self.delivered += bytes;
+        self.rate.delivered(&delivered.stamp, delivered.sent_at, bytes, *now);
         self.original |= is_original(delivered, self.recover);
         if delivered.again == 0 {
             self.once = self.once.max(Some(delivered.sent_at));

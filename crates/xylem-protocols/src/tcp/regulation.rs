@@ -1,7 +1,11 @@
-//! What regulates the sending of one connection: its congestion control, and which one that is. Everything the
-//! connection tells the algorithm goes through here, so that what all algorithms need is worked out once.
+//! What regulates the sending of one connection: its congestion control, and what every algorithm needs of it, worked out
+//! once: how fast data is delivered and when a round trip is over (`rate`), whether the window was used (`usage`), and
+//! when the next data may go where the algorithm asks for a pace (`pacing`).
 
 use super::congestion::{Algorithm, CongestionControl, Loss, Progress, Sent, Start};
+use super::pacing::Pacing;
+use super::rate::{Rate, Stamp};
+use super::usage::Usage;
 use xylem_core::{BadRecord, Duration, Instant, Record};
 
 /// See the module's text. A connection holds it in a box.
@@ -9,12 +13,34 @@ use xylem_core::{BadRecord, Duration, Instant, Record};
 pub(crate) struct Regulation {
     control: Box<dyn CongestionControl>,
     algorithm: &'static Algorithm,
+    /// What is told of deliveries before [`Regulation::acknowledged`] sums them up.
+    pub rate: Rate,
+    usage: Usage,
+    pacing: Pacing,
+    /// When what the pace holds back may go.
+    held_until: Option<Instant>,
+}
+
+const _: () = assert!(size_of::<Regulation>() <= 192, "a connection that does nothing costs little");
+
+/// What keeps more data from going out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// The congestion window.
+    Window,
+    /// There is no more, or the peer takes no more: the network could do with more.
+    Application,
 }
 
 impl Regulation {
     /// A new one by `algorithm`.
     pub fn new(algorithm: &'static Algorithm, start: &Start) -> Regulation {
-        Regulation { control: (algorithm.begin)(start), algorithm }
+        Regulation::of(algorithm, (algorithm.begin)(start))
+    }
+
+    fn of(algorithm: &'static Algorithm, control: Box<dyn CongestionControl>) -> Regulation {
+        let (rate, usage, pacing) = (Rate::default(), Usage::default(), Pacing::default());
+        Regulation { control, algorithm, rate, usage, pacing, held_until: None }
     }
 
     /// Begins anew, when the handshake has told what there is to start from.
@@ -22,10 +48,10 @@ impl Regulation {
         *self = Regulation::new(self.algorithm, start);
     }
 
-    /// Another algorithm takes over.
+    /// Another algorithm takes over. What was measured of the path stays.
     pub fn change(&mut self, algorithm: &'static Algorithm, start: &Start) {
         if *algorithm != *self.algorithm {
-            *self = Regulation::new(algorithm, start);
+            (self.control, self.algorithm) = ((algorithm.begin)(start), algorithm);
         }
     }
 
@@ -44,9 +70,51 @@ impl Regulation {
         self.control.threshold()
     }
 
-    /// See [`CongestionControl::acknowledged`].
+    /// Payload bytes that the pace lets go in one message at `now`: without a pace as many as fit.
+    pub fn pace(&mut self, segment: u32, now: Instant) -> u32 {
+        let Some(rate) = self.control.pacing_rate() else { return u32::MAX };
+        let allowed = self.pacing.allows(now, rate, segment);
+        self.held_until = (allowed == 0).then(|| self.pacing.next());
+        allowed - allowed % segment
+    }
+
+    /// When what the pace holds back may go, if it holds something back.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.held_until
+    }
+
+    /// Nothing is held back any more: what may go is worked out anew.
+    pub fn release(&mut self) {
+        self.held_until = None;
+    }
+
+    /// See [`CongestionControl::sent`]. Returns what the data sent takes with it.
+    pub fn sent(&mut self, bytes: u32, in_flight_before: u32, again: bool, now: Instant) -> Stamp {
+        if let Some(rate) = self.control.pacing_rate() {
+            self.pacing.sent(now, rate, bytes);
+        }
+        self.usage.in_flight(in_flight_before.saturating_add(bytes));
+        let application_limited = self.rate.is_limited();
+        self.control.sent(&Sent { now, bytes, in_flight_before, again, application_limited });
+        self.rate.sent(now, bytes, in_flight_before)
+    }
+
+    /// With `in_flight` bytes in flight no more goes out, because of this.
+    pub fn held(&mut self, held: Held, in_flight: u32) {
+        match held {
+            Held::Window => self.usage.held(),
+            Held::Application => self.rate.limited(in_flight),
+        }
+    }
+
+    /// See [`CongestionControl::acknowledged`]. What the deliveries told of since the last call come to is filled in.
     pub fn acknowledged(&mut self, progress: &Progress) {
-        self.control.acknowledged(progress);
+        let (rate, round_start) = self.rate.sample(progress.round_trip_min);
+        let limited = self.usage.is_used(self.window(), self.window() < self.threshold());
+        if round_start {
+            self.usage.next_round();
+        }
+        self.control.acknowledged(&Progress { rate, round_start, limited, ..*progress });
     }
 
     /// See [`CongestionControl::lost`].
@@ -75,14 +143,8 @@ impl Regulation {
     }
 
     /// See [`CongestionControl::marked`].
-    #[allow(dead_code)] // Until marks are agreed upon.
     pub fn marked(&mut self, loss: &Loss) {
         self.control.marked(loss);
-    }
-
-    /// See [`CongestionControl::sent`].
-    pub fn sent(&mut self, sent: &Sent) {
-        self.control.sent(sent);
     }
 
     /// See [`CongestionControl::idle`].
@@ -112,6 +174,6 @@ impl Regulation {
         let name: String = record.take("the name of a congestion control")?;
         let unknown = BadRecord { at: 0, expected: "the name of a congestion control that is known here" };
         let algorithm = config.algorithms.named(&name).ok_or(unknown)?;
-        Ok(Regulation { control: algorithm.go_on(start, record)?, algorithm })
+        Ok(Regulation::of(algorithm, algorithm.go_on(start, record)?))
     }
 }

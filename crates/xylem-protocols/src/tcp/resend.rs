@@ -1,20 +1,19 @@
 //! What goes out again, and what goes out only to provoke an answer: lost data as far as the recovery lets it, the tail
 //! when nothing comes back, and what a closed window does not take. Whether something is lost, is `recovery`'s to say.
 
-use super::congestion::Sent;
 use super::recovery::Wait;
 use super::send::{Limits, Piece};
 use super::session::TcpSession;
 #[cfg(test)]
 use super::state::State;
-use xylem_core::Outbox;
+use xylem_core::{Instant, Outbox};
 use xylem_wire::SequenceNumber;
 
 impl TcpSession {
     /// Sends again what is lost, as far as it may go. Says whether nothing of it is left, so that new data has its turn.
     pub(super) fn send_lost(&mut self, out: &mut Outbox) -> bool {
         while let Some((place, bytes)) = self.recovery.next_again() {
-            let Some(piece) = self.plan_again(place, bytes) else { return false };
+            let Some(piece) = self.plan_again(place, bytes, out.now) else { return false };
             if !self.send_again(place, &piece, out) {
                 return false;
             }
@@ -23,7 +22,7 @@ impl TcpSession {
     }
 
     /// What of the `bytes` lost at `place` may go now: whole segments, or all that is left.
-    fn plan_again(&self, place: u64, bytes: u32) -> Option<Piece> {
+    fn plan_again(&mut self, place: u64, bytes: u32, now: Instant) -> Option<Piece> {
         let whole = self.piece_at(place, bytes);
         let segment = self.sizes.segment;
         let mut allowance = self.recovery.allowance(self.congestion.window(), self.congestion.governs_recovery());
@@ -34,6 +33,7 @@ impl TcpSession {
         let edge = self.send.unacknowledged + self.send.window;
         let room = edge.since(whole.sequence).max(0) as u32;
         let most = allowance.min(room).min(self.sizes.message(self.clock.option_length()));
+        let most = if most > 0 { most.min(self.congestion.pace(segment, now)) } else { 0 };
         if whole.length <= most {
             return Some(whole);
         }
@@ -56,10 +56,9 @@ impl TcpSession {
             return false;
         }
         let bytes = piece.length + u32::from(piece.fin);
-        self.recovery.sent_again(place, bytes, self.stamp(out), out.now);
+        let rate = self.congestion.sent(bytes, in_flight_before, true, out.now);
+        self.recovery.sent_again(place, bytes, rate, self.stamp(out), out.now);
         self.count_again(piece);
-        let sent = Sent { now: out.now, bytes, in_flight_before, again: true, application_limited: false };
-        self.congestion.sent(&sent);
         self.sent_at = out.now;
         true
     }
@@ -129,13 +128,14 @@ impl TcpSession {
             self.retransmission.progress_at = out.now;
         }
         let again = bytes.min(self.send.in_flight());
+        let rate = self.congestion.sent(bytes, self.recovery.in_flight(), again > 0, out.now);
         if again > 0 {
-            self.recovery.sent_again(self.recovery.flight.base(), again, self.stamp(out), out.now);
+            self.recovery.sent_again(self.recovery.flight.base(), again, rate, self.stamp(out), out.now);
         }
         self.send.highest = self.send.highest.later(end);
         self.send.fin_sent |= piece.fin;
         if self.send.window > 0 && bytes > again {
-            self.recovery.sent(bytes - again, out.now);
+            self.recovery.sent(bytes - again, rate, out.now);
             self.send.next = end;
         }
     }

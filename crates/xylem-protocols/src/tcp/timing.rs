@@ -11,6 +11,7 @@ impl TcpSession {
     pub(super) fn soonest(&self) -> Option<Instant> {
         let mut soonest = earlier(self.wake, self.retransmission.deadline);
         soonest = earlier(soonest, self.recovery.deadline());
+        soonest = earlier(soonest, self.congestion.deadline());
         if let Owed::By(at) = self.owed {
             soonest = earlier(soonest, Some(at));
         }
@@ -99,6 +100,7 @@ impl TcpSession {
                 let in_flight = self.send.in_flight();
                 let news = self.recovery.timed_out(again, self.retransmission.smoothed(), out.now);
                 // What is lost goes again from the oldest byte on; the window decides how fast (RFC 5681, section 3.1).
+                self.congestion.rate.lost(news.lost);
                 self.congestion.timed_out(&Loss { now: out.now, in_flight, bytes: news.lost }, again);
                 self.ecn.reduced(self.send.highest);
             }

@@ -1,8 +1,8 @@
 //! What goes out for the first time: data as far as the windows allow, acknowledgments that are owed, SYNs and resets. Nothing here
 //! sends more than there is room for; what cannot go now goes at a later call, for which a deadline is set.
 
-use super::congestion::Sent;
 use super::ecn::Ecn;
+use super::regulation::Held;
 use super::segment::Answer;
 use super::send::{Limits, Piece};
 use super::session::{Owed, TcpSession};
@@ -21,6 +21,7 @@ const SHRINK_AFTER: Duration = Duration::from_secs(1);
 impl TcpSession {
     /// Sends all that may be sent, and sets the timer for the rest.
     pub(super) fn flush(&mut self, out: &mut Outbox) {
+        self.congestion.release();
         while let Owed::Alone(count) = self.owed {
             if !self.send_bare(self.send.bare_number(), out) {
                 break;
@@ -68,7 +69,7 @@ impl TcpSession {
                 message: self.sizes.message(options),
                 no_delay: self.no_delay,
             };
-            let Some(piece) = self.send.plan(&limits) else { return };
+            let Some(piece) = self.plan_new(&limits, out.now) else { return };
             if !self.send_piece(&piece, out) {
                 return;
             }
@@ -81,6 +82,25 @@ impl TcpSession {
         }
     }
 
+    /// What to send next within `limits` and the pace. If nothing is, the regulation learns why.
+    fn plan_new(&mut self, limits: &Limits, now: Instant) -> Option<Piece> {
+        let Some(piece) = self.send.plan(limits) else {
+            let next = self.send.unsent().min(limits.segment);
+            if limits.allowance >= limits.segment {
+                self.congestion.held(Held::Application, self.recovery.in_flight());
+            } else if limits.allowance < next && self.send.usable_window() >= next {
+                self.congestion.held(Held::Window, self.recovery.in_flight());
+            }
+            return None;
+        };
+        let pace = self.congestion.pace(limits.segment, now);
+        if pace >= piece.length {
+            return Some(piece);
+        }
+        // The pace lets whole segments go, or nothing yet.
+        self.send.plan(&Limits { message: pace, ..*limits }).filter(|_| pace > 0)
+    }
+
     /// Sends a part of the queue and moves on behind it. `false`: it could not go now.
     pub(super) fn send_piece(&mut self, piece: &Piece, out: &mut Outbox) -> bool {
         let end = piece.sequence + piece.length + u32::from(piece.fin);
@@ -91,13 +111,7 @@ impl TcpSession {
             return false;
         }
         let bytes = piece.length + u32::from(piece.fin);
-        self.congestion.sent(&Sent {
-            now: out.now,
-            bytes,
-            in_flight_before,
-            again: is_again,
-            application_limited: false,
-        });
+        let stamp = self.congestion.sent(bytes, in_flight_before, is_again, out.now);
         if is_again {
             self.retransmission.sent_again(1);
         }
@@ -105,7 +119,7 @@ impl TcpSession {
             self.retransmission.progress_at = out.now;
         }
         self.sent_at = out.now;
-        self.recovery.sent(bytes, out.now);
+        self.recovery.sent(bytes, stamp, out.now);
         self.send.next = end;
         self.send.highest = self.send.highest.later(end);
         self.send.fin_sent |= piece.fin;
@@ -287,7 +301,10 @@ impl TcpSession {
             | State::FinWait2 { .. }
             | State::CloseWait
             | State::Closing
-            | State::LastAck => self.send.is_outstanding() || self.send.has_more(),
+            | State::LastAck => {
+                // What only the pace holds back will go by itself.
+                self.send.is_outstanding() || (self.send.has_more() && self.congestion.deadline().is_none())
+            }
         };
         if !wants {
             self.retransmission.deadline = None;

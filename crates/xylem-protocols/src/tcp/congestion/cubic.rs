@@ -47,6 +47,8 @@ pub struct Cubic {
     before: Option<Box<Cubic>>,
 }
 
+const _: () = assert!(size_of::<Cubic>() <= 160, "a connection that does nothing costs little");
+
 /// One stage of congestion avoidance.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Epoch {
@@ -173,7 +175,7 @@ impl Cubic {
             let target = target.clamp(self.window, (self.window + self.window / 2).min(WINDOW_MAX));
             let missing = u64::from(target - self.window);
             // Both factors are below 2^30, so that places for sixteen more bits need 128.
-            let by = (u128::from(missing) * u128::from(progress.delivered) << PLACES) / u128::from(self.window);
+            let by = ((u128::from(missing) * u128::from(progress.delivered)) << PLACES) / u128::from(self.window);
             self.grow(by.min(u128::from(missing) << PLACES) as u64);
         }
         self.epoch = Some(epoch);
@@ -183,7 +185,7 @@ impl Cubic {
     /// beta) / (1 + beta) = 9 / 17 segments a window until it is where it was before the loss, by one segment afterwards.
     fn reno_growth(&self, epoch: &Epoch, delivered: u32) -> u64 {
         let (part, whole) = if epoch.reno < u64::from(self.prior) << PLACES { (9, 17) } else { (1, 1) };
-        let segments = u128::from(delivered) * u128::from(self.segment) << PLACES;
+        let segments = (u128::from(delivered) * u128::from(self.segment)) << PLACES;
         (segments * part / (whole * u128::from(self.window))) as u64
     }
 }

@@ -20,6 +20,8 @@ const SEGMENTS_MIN: u32 = 4;
 const MARGIN_PERCENT: u64 = 1;
 /// The round trip assumed before one is measured (section 5.6.2).
 const ROUND_TRIP_ASSUMED: Duration = Duration::from_millis(1);
+/// No round trip of a record is believed to be longer: connections are given up sooner.
+const ROUND_TRIP_MAX: Duration = Duration::from_secs(3600);
 /// No pace is faster than this, in bytes a second: 2^40, more than any link.
 const RATE_MAX: u64 = 1 << 40;
 
@@ -97,7 +99,8 @@ impl Bbr {
         let is_sane = (1..=u32::from(u16::MAX)).contains(&record.segment)
             && (record.segment..=WINDOW_MAX).contains(&record.window)
             && (record.segment..=WINDOW_MAX).contains(&record.initial)
-            && record.bandwidth <= RATE_MAX;
+            && record.bandwidth <= RATE_MAX
+            && record.round_trip_min.is_none_or(|round_trip| round_trip <= ROUND_TRIP_MAX);
         if !is_sane {
             return Err(BadRecord { at: 0, expected: "a state that BBR can be in" });
         }
@@ -278,8 +281,8 @@ impl CongestionControl for Bbr {
             self.before = Some(self.model.bounds);
             self.save_window();
         }
-        // All in flight counts as lost: one segment goes, and the window comes back as it is delivered.
-        self.recovery = Recovery::Repairing;
+        // All in flight counts as lost: one segment goes, and the window comes back as what goes is delivered.
+        self.recovery = Recovery::None;
         self.window = self.segment;
     }
 

@@ -180,7 +180,7 @@ impl Model {
         }
         if progress.lost > 0 {
             self.lost_in_round = true;
-            self.losses_in_round += 1;
+            self.losses_in_round = self.losses_in_round.saturating_add(1);
         }
         if self.loss_round_start {
             if self.lost_in_round && !is_probing {

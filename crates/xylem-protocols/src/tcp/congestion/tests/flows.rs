@@ -19,28 +19,6 @@ fn share(algorithm: &'static Algorithm, link: &Link, seed: u64) -> u64 {
     alone(algorithm, link, seed).goodput(end()) * 100 / link.rate
 }
 
-/// A table for people: `cargo test -p xylem-protocols goodput_of_each -- --nocapture`.
-#[test]
-fn goodput_of_each() {
-    println!("{:>6} {:>7} {:>6} {:>9} {:>6} {:>9}", "", "buffer", "loss", "goodput", "lost", "round trip");
-    for buffer in [100, 20] {
-        for loss in [0, 10, 100] {
-            for algorithm in [&RENO, &CUBIC, &BBR] {
-                let link = Link::usual(buffer, loss);
-                let flow = alone(algorithm, &link, 1);
-                println!(
-                    "{:>6} {buffer:>6}% {:>5}% {:>4} Mb/s {:>6} {:>6} us",
-                    algorithm.name,
-                    f64::from(loss) / 100.0,
-                    flow.goodput(end()) * 8 / 1_000_000,
-                    flow.lost,
-                    flow.round_trip(),
-                );
-            }
-        }
-    }
-}
-
 /// RFC 9406 is for this: round trips grow before the buffer overflows. It sees that a round late, and the careful rounds
 /// still grow, so that it takes a deep buffer to be saved altogether; but there is less to lose when it overflows.
 #[test]

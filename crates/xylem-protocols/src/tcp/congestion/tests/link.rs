@@ -237,7 +237,7 @@ impl Network {
             flow.in_flight -= SEGMENT;
             flow.delivered += u64::from(SEGMENT);
             delivered += SEGMENT;
-            flow.rate.delivered(&out.stamp, SEGMENT, now);
+            flow.rate.delivered(&out.stamp, out.sent_at, SEGMENT, now);
             round_trip = Some(now.since(out.sent_at));
         }
         flow.measure(round_trip);

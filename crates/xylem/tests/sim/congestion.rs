@@ -1,0 +1,129 @@
+//! The congestion controls in whole stacks, through a narrow place of 100 Mb/s and 20 ms: how much comes through, how two
+//! share it, how evenly a paced one sends, and how a program's own is named.
+
+use crate::{run, two_hosts};
+use std::sync::{Arc, Mutex};
+use xylem::catalogue;
+use xylem::commands::sim::plan;
+use xylem_protocols::tcp::congestion::{Algorithm, NewReno};
+use xylem_sim::HostId;
+use xylem_sim::scenario::Report;
+
+/// Frames of 1500 bytes that are on the way at 100 Mb/s in 20 ms.
+const ON_THE_WAY: u32 = 167;
+const BYTES: u64 = 12 << 20;
+
+/// `count` transfers of so many bytes, their congestion controlled by `algorithm`, through a buffer of `queue` frames.
+fn scenario(algorithm: &str, queue: u32, loss: &str, count: u32) -> String {
+    let client = format!(", tcp.congestion = {algorithm}, tcp.send_buffer = 8MiB");
+    let cable =
+        format!("cable = link client -- server {{ rate = 100Mb/s, delay = 10ms, queue = {queue}, loss = {loss} }}");
+    let bulk = format!("bulk = transfer client -> server {{ there = {BYTES}B, count = {count} }}");
+    two_hosts(&client, ", tcp.receive_buffer = 8MiB", &format!("time = 5min\n{cable}\n{bulk}\ncheck delivered\n"))
+}
+
+/// Megabits a second, from the beginning to the end of the last transfer.
+fn goodput(report: &Report) -> u64 {
+    let bytes: u64 = report.traffic.iter().map(|drove| drove.bytes).sum();
+    bytes * 8 * 1000 / report.done_at_ns
+}
+
+#[track_caller]
+fn measure(algorithm: &str, queue: u32, loss: &str) -> u64 {
+    let report = run(&scenario(algorithm, queue, loss, 1));
+    assert!(report.is_right(), "{algorithm}: {report}");
+    goodput(&report)
+}
+
+/// The table for people: `cargo test -p xylem --test sim goodput_of_each -- --nocapture`. The floors say what each is for:
+/// all fill a clean link, CUBIC better than Reno where the buffer is short, BBR also where chance loses frames.
+#[test]
+fn goodput_of_each() {
+    let mut rows = Vec::new();
+    println!("{:>6} {:>6} {:>6} {:>6} {:>6}  Mb/s of 100, 12 MiB", "queue", "loss", "reno", "cubic", "bbr");
+    for queue in [ON_THE_WAY, ON_THE_WAY / 5] {
+        for loss in ["0%", "0.1%", "1%"] {
+            let row = ["reno", "cubic", "bbr"].map(|algorithm| measure(algorithm, queue, loss));
+            println!("{queue:>6} {loss:>6} {:>6} {:>6} {:>6}", row[0], row[1], row[2]);
+            rows.push((queue == ON_THE_WAY, loss, row));
+        }
+    }
+    for (is_deep, loss, [reno, cubic, bbr]) in rows {
+        match (is_deep, loss) {
+            (true, "0%") => assert!(reno >= 75 && cubic >= 75 && bbr >= 75),
+            (false, "0%") => assert!(cubic >= 50 && bbr >= 75),
+            (_, "1%") => assert!(bbr >= 2 * cubic && bbr >= 2 * reno),
+            _ => assert!(bbr >= 70 && bbr >= cubic),
+        }
+    }
+}
+
+/// Two equal transfers that begin together: if one had all to itself, it would be done in half of the other's time.
+#[test]
+fn two_of_a_kind_share() {
+    for algorithm in ["reno", "cubic", "bbr"] {
+        let report = run(&scenario(algorithm, ON_THE_WAY, "0%", 2));
+        assert!(report.is_right(), "{algorithm}: {report}");
+        let mut done: Vec<u64> = report.traffic.iter().filter_map(|drove| drove.done_at_ns).collect();
+        done.sort_unstable();
+        assert!(done[0] * 100 >= done[1] * 65, "{algorithm}: done after {done:?} ns");
+        assert!(goodput(&report) >= 75, "{algorithm}: together {} Mb/s", goodput(&report));
+    }
+}
+
+/// When what a host sends leaves it, and how many bytes, in order.
+fn departures(algorithm: &str) -> Vec<(u64, usize)> {
+    let catalogue = catalogue::builtin();
+    let text = scenario(algorithm, 3 * ON_THE_WAY, "0%", 1);
+    let plan = plan("test.sim", &text, &catalogue).unwrap_or_else(|problems| panic!("{problems}"));
+    let frames = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&frames);
+    let report = plan.run_watched(
+        1,
+        Some(Box::new(move |sight| {
+            if sight.host == HostId(0) && !sight.arrives {
+                kept.lock().expect("nobody panics with it").push((sight.now.as_nanos(), sight.frame.len()));
+            }
+        })),
+    );
+    assert!(report.is_right(), "{report}");
+    assert_eq!(report.links.iter().map(|link| link.queue_full).sum::<u64>(), 0, "{algorithm} overflows nothing");
+    let frames = frames.lock().expect("nobody panics with it");
+    frames.clone()
+}
+
+/// A paced sender puts no more on the wire at once than its quantum, after the first round trips have told the rate: in
+/// no 5 ms more than its rate with the highest gain of a probe (1.25) and a few milliseconds' worth.
+#[test]
+fn bbr_sends_evenly() {
+    let departures = departures("bbr");
+    let late: Vec<_> = departures.iter().filter(|(at, _)| *at > 500_000_000).collect();
+    assert!(late.len() > 1000);
+    for (index, (from, _)) in late.iter().enumerate() {
+        let within = late[index..].iter().take_while(|(at, _)| at - from < 5_000_000);
+        let bytes: usize = within.map(|(_, length)| length).sum();
+        // 12.5 MB/s: 5 ms are 62.5 KB, and 78 KB with the gain; 3 ms more may go before their time.
+        assert!(bytes <= 78_000 + 47_000, "{bytes} bytes in 5 ms from {from} ns");
+    }
+}
+
+static MINE: Algorithm = Algorithm::new("mine", |start| Box::new(NewReno::new(start)));
+
+/// The check lists a program's own algorithm, and the maker finds it: it behaves as what it is.
+#[test]
+fn a_programs_own_algorithm_is_named_in_the_graph() {
+    let mut catalogue = catalogue::builtin();
+    let text = scenario("mine", ON_THE_WAY, "0%", 1);
+    let unknown = plan("test.sim", &text, &catalogue).err().expect("nobody has added it").to_string();
+    assert!(unknown.contains("`cubic`, `reno` or `bbr`"), "{unknown}");
+    catalogue::add_congestion(&mut catalogue, &MINE);
+    let wrong = plan("test.sim", &text.replace("mine", "mien"), &catalogue).err().expect("misspelt").to_string();
+    assert!(wrong.contains("`cubic`, `reno`, `bbr` or `mine`") && wrong.contains("write `mine`"), "{wrong}");
+    let hash = |name: &str| {
+        let text = scenario(name, ON_THE_WAY, "0%", 1);
+        let plan = plan("test.sim", &text, &catalogue).unwrap_or_else(|problems| panic!("{problems}"));
+        plan.run(1).hash
+    };
+    assert_eq!(hash("mine"), hash("reno"), "frame by frame");
+    assert_ne!(hash("mine"), hash("cubic"));
+}
