@@ -8,11 +8,13 @@ pub mod device;
 pub mod interface;
 pub mod namespace;
 pub mod net;
+pub mod packet;
 pub mod pin;
 pub mod poll;
 pub mod shell;
 pub mod stack;
 pub mod tap;
+pub mod veth;
 
 mod netlink;
 mod socket;

@@ -1,8 +1,10 @@
 //! What the tests of this crate share: a namespace of their own, and one way to say that a test could not run.
 
+use crate::interface::Interface;
 use crate::namespace::{Level, Namespace, privilege};
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::time::Duration;
 
 /// Says on stderr that `test` did not run and why. Where CI is set a test that cannot run has failed.
 pub(crate) fn skipped(test: &str, reason: &str) {
@@ -42,4 +44,14 @@ pub(crate) fn namespace_with_taps(test: &str) -> Option<Namespace> {
         return None;
     }
     namespace(test)
+}
+
+/// Brings both ends of a cable up and waits until it carries frames.
+pub(crate) fn plug_in(ends: [&Interface; 2]) {
+    for end in ends {
+        end.set_up(true).expect("root may");
+    }
+    for end in ends {
+        assert!(end.wait_until_running(Duration::from_secs(20)).expect("it is there"), "`{}` does not run", end.name());
+    }
 }

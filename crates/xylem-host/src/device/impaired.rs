@@ -1,6 +1,6 @@
 //! A device behind an impaired link: what the stack sends passes one link before the device sends it, and what the device
 //! receives passes another before the stack sees it. A real link carries frames of at most its MTU and whole checksums,
-//! so this device's facts promise no offloads; open a TAP without offloads below it.
+//! so this device's facts promise no offloads; open a TAP without offloads below it, or a packet device without.
 
 use super::{Alarm, Device};
 use crate::clock::Clock;
@@ -113,6 +113,10 @@ impl<D: Device> Device for Impaired<D> {
 
     fn is_ready(&self) -> bool {
         self.device.is_ready()
+    }
+
+    fn drops(&self) -> Vec<(&'static str, u64)> {
+        self.device.drops()
     }
 
     fn deadline(&self) -> Option<Instant> {
