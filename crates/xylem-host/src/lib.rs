@@ -2,6 +2,7 @@
 //!
 //! What the kernel offers is wrapped once here, safely; the layers above never see a descriptor number or an `errno`.
 
+pub mod carrier;
 pub mod child;
 pub mod clock;
 pub mod device;

@@ -8,7 +8,7 @@ use crate::lock;
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, OnceLock};
 use xylem_core::time::earlier;
-use xylem_core::{Checksum, Instant, Message, Pool, Random};
+use xylem_core::{Checksum, Instant, Message, Pool};
 use xylem_graph::instance::DeviceFacts;
 use xylem_graph::link::{Frame, LINK_HEADER_BYTES, Link, LinkCounters, LinkModel, LinkModelError};
 
@@ -31,9 +31,8 @@ impl<D: Device> Impaired<D> {
     /// # Errors
     /// The first value of the model outside its limits.
     pub fn new(device: D, model: &LinkModel, seed: u64) -> Result<Impaired<D>, LinkModelError> {
-        let mut random = model.random(seed);
-        let link = |random: Random| Link::new(model.clone(), random);
-        let links = Links { leaving: link(random.child())?, arriving: link(random.child())? };
+        let [leaving, arriving] = Link::both_ways([model, model], seed)?;
+        let links = Links { leaving, arriving };
         let mut facts = device.facts();
         facts.frame_max = facts.frame_max.min(model.mtu + LINK_HEADER_BYTES);
         facts.checksum_offload = false;
