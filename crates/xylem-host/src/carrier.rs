@@ -64,6 +64,8 @@ pub struct Cost {
     pub processor: Duration,
     /// Of that, what it spun without anything to do.
     pub spun: Duration,
+    /// It could have run, but others had the processor.
+    pub waited: Duration,
 }
 
 impl Cost {
@@ -140,7 +142,7 @@ impl Carrier {
     pub fn carry(&mut self, span: Duration, stop: impl Fn() -> bool) -> io::Result<()> {
         // A wait that is late is still a wait, and the lateness is in the report.
         let _ = pin::wait_exactly();
-        let (begun, processor) = (self.clock.now(), pin::thread_time().unwrap_or_default());
+        let (begun, share) = (self.clock.now(), pin::thread_share());
         let end = begun + span;
         let mut asked = begun;
         let mut now = begun;
@@ -174,7 +176,9 @@ impl Carrier {
             now = up;
         };
         self.cost.wall += self.clock.now().since(begun);
-        self.cost.processor += pin::thread_time().unwrap_or_default().saturating_sub(processor);
+        let now = pin::thread_share();
+        self.cost.processor += now.ran.saturating_sub(share.ran);
+        self.cost.waited += now.waited.saturating_sub(share.waited);
         outcome
     }
 

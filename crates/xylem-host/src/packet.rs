@@ -237,7 +237,7 @@ fn open_queue(interface: &Interface, options: &PacketOptions, notes: &mut Vec<St
     let forced = packet::set_buffers(fd, bytes, SEND_BYTES as i32).map_err(failed("set its buffers"))?;
     if !forced && notes.is_empty() {
         notes.push(format!(
-            "the receive buffer of {} bytes was not given in full: sysctl net.core.rmem_max={bytes}, or CAP_NET_ADMIN",
+            "the receive buffer of {} bytes was not given in full: sysctl net.core.rmem_max={bytes}, or run as root",
             options.receive_bytes
         ));
     }
