@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use xylem_host::interface::Interface;
 use xylem_host::namespace::Namespace;
+use xylem_host::packet::{PacketOptions, PacketSocket};
 use xylem_host::pin;
 use xylem_host::tap::{Tap, TapOptions};
 use xylem_host::veth;
@@ -110,6 +111,18 @@ pub fn veth(client: &Namespace, server: &Namespace) -> io::Result<()> {
         dress(interface, address).map_err(|error| failed("set up veth")(&error))?;
     }
     wait_until_running([&ends.0, &ends.1])
+}
+
+/// Packet sockets in `server`, on an interface without an address that is joined to the client's.
+///
+/// # Errors
+/// The kernel has no veth, or this process may not.
+pub fn packet(client: &Namespace, server: &Namespace) -> io::Result<PacketSocket> {
+    let ends = veth::join((client, INTERFACE), (server, INTERFACE)).map_err(io::Error::other)?;
+    dress(&ends.0, CLIENT).and_then(|()| ends.1.set_up(true)).map_err(|error| failed("set up veth")(&error))?;
+    wait_until_running([&ends.0, &ends.1])?;
+    let opened = server.enter(|| PacketSocket::open(INTERFACE, PacketOptions::default()));
+    opened.map_err(|error| failed("enter a namespace")(&error))?.map_err(io::Error::other)
 }
 
 /// Waits until both ends of a cable carry frames.

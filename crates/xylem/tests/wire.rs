@@ -130,7 +130,8 @@ fn the_kernels_tcp_survives_and_every_frame_is_accounted_for() {
 #[test]
 fn ways_differ_where_they_are_told_to_and_a_seed_loses_the_same_datagrams_again() {
     let test = "ways_differ_where_they_are_told_to_and_a_seed_loses_the_same_datagrams_again";
-    const COUNT: u16 = 300;
+    // So few that the receivers' own buffers hold them all: the kernel counts near a kilobyte for each.
+    const COUNT: u16 = 150;
     let run = |arguments: &[&str]| {
         let place = place(test)?;
         let sockets = [0, 1].map(|host| {
@@ -170,7 +171,7 @@ fn ways_differ_where_they_are_told_to_and_a_seed_loses_the_same_datagrams_again(
     let Some((heard, result)) = run(&["loss=20%", "--back", "loss=5%", "--seed", "7", "--spin"]) else { return };
     assert_eq!([0, 1].map(|way| number(&result["ways"][way]["frames_in"])), [u64::from(COUNT); 2]);
     let lost = [0, 1].map(|way| number(&result["ways"][way]["lost"]));
-    assert!((35..85).contains(&lost[0]) && (3..35).contains(&lost[1]), "{lost:?} of {COUNT}");
+    assert!((15..50).contains(&lost[0]) && (1..20).contains(&lost[1]), "{lost:?} of {COUNT}");
     assert_eq!([heard[1].len(), heard[0].len()].map(|got| u64::from(COUNT) - got as u64), lost);
     let again = run(&["loss=20%", "--back", "loss=5%", "--seed", "7"]).expect("it ran before");
     assert_eq!(again.0, heard, "the same seed lost others");

@@ -5,6 +5,7 @@
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
+use xylem_graph::link::MTU_MAX;
 use xylem_host::device::{Device, PacketDevice, TapDevice};
 use xylem_host::interface::{Interface, InterfaceError};
 use xylem_host::namespace::{self, Namespace};
@@ -110,7 +111,8 @@ impl Ground {
             Ok(Ground {
                 kind: Kind::Packet,
                 name: interface.name(),
-                mtu: interface.mtu().map_err(|error: InterfaceError| error.to_string())?,
+                // The loopback's is one more than a packet can have; that it is no Ethernet is said when it is opened.
+                mtu: interface.mtu().map_err(|error: InterfaceError| error.to_string())?.min(MTU_MAX),
                 made: false,
                 tap: None,
                 far: None,
