@@ -5,8 +5,8 @@ use super::*;
 use crate::namespace::Namespace;
 use crate::packet::PacketOptions;
 use crate::{testing, veth};
+use std::cell::Cell;
 use std::net::Ipv4Addr;
-use std::thread;
 use xylem_wire::{EthernetAddress, IpProtocol, LittleU16, Sum, VnetOffload};
 
 /// Two far ends joined by cables to a carrier's ends, and the namespace they live in.
@@ -17,10 +17,8 @@ struct Field {
 }
 
 fn field(test: &str, models: [&str; 2], seed: u64) -> Option<Field> {
-    let namespace = testing::namespace(test)?;
+    let namespace = testing::quiet_namespace(test)?;
     let sockets = namespace.enter(|| {
-        // A kernel without IPv6 has nothing to say either.
-        let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
         let here = Namespace::current().expect("/proc is mounted");
         for (far, near) in [("far-left", "left"), ("far-right", "right")] {
             let ends = veth::join((&here, far), (&here, near)).expect("root may");
@@ -164,21 +162,18 @@ fn what_a_kernel_left_undone_is_done_and_tags_stay() {
 fn nothing_is_early_and_a_stop_ends_a_long_carry() {
     let test = "nothing_is_early_and_a_stop_ends_a_long_carry";
     let Some(mut field) = field(test, ["delay=30ms", "perfect"], 1) else { return };
-    let begun = std::time::Instant::now();
     send(&field.far[0], &VnetHeader::NOTHING, &frame(1, 100));
-    let stop = |carrier: &mut Carrier| {
-        carrier.carry(Duration::from_secs(60), || begun.elapsed() > Duration::from_millis(200)).expect("it waits");
-    };
-    thread::scope(|scope| {
-        let carrier = &mut field.carrier;
-        scope.spawn(move || stop(carrier));
-    });
-    assert!(begun.elapsed() < Duration::from_secs(20), "it did not stop");
+    field.carry_all([1, 0]);
     let [there, _] = field.carrier.counters();
     assert_eq!((there.link.delivered, field.carrier.in_flight()), (1, [0, 0]));
     assert!(there.lateness.max() > Duration::ZERO, "a frame that was waited for is late, if by nanoseconds");
+    // It asks often enough for a carry of an hour to end soon.
+    let asked = Cell::new(0);
+    let stop = || asked.replace(asked.get() + 1) == 3;
+    field.carrier.carry(Duration::from_secs(3600), stop).expect("it waits");
+    assert_eq!(asked.get(), 4, "it went on though it was told to stop");
     let cost = field.carrier.cost();
-    assert!(cost.wall >= Duration::from_millis(200) && cost.processor < cost.wall && cost.per_mille() < 1000);
+    assert!(cost.wall >= Duration::from_millis(30) && cost.processor < cost.wall, "{cost:?}");
 
     // The delay again, seen from outside, spinning.
     field.carrier.spin = true;

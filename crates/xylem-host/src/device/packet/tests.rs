@@ -15,7 +15,7 @@ use xylem_wire::{
 
 /// A bare socket and a device at the ends of a cable, and what keeps the cable.
 fn cable(test: &str, queues: usize) -> Option<(Namespace, PacketSocket, PacketDevice)> {
-    let namespace = testing::namespace(test)?;
+    let namespace = testing::quiet_namespace(test)?;
     let (one, other) = veth::join((&namespace, "far"), (&namespace, "near")).expect("root may");
     testing::plug_in([&one, &other]);
     let open = |name, queues| PacketSocket::open(name, PacketOptions { queues, ..PacketOptions::default() });
