@@ -182,5 +182,8 @@ fn nothing_is_early_and_a_stop_ends_a_long_carry() {
     field.carry_all([2, 0]);
     assert_eq!(field.arrivals(1, 2)[1], frame(2, 100));
     assert!(sent.elapsed() >= Duration::from_millis(30), "a frame was early");
-    assert!(field.carrier.cost().spun > Duration::ZERO, "it did not spin");
+    let (now, hour) = (field.carrier.clock.now(), Duration::from_secs(3600));
+    assert!(!field.carrier.sleep(Some(now), now + hour).expect("it waits"), "it slept though a frame was due");
+    field.carrier.spin = false;
+    assert!(field.carrier.sleep(Some(now), now + hour).expect("it waits"), "it spun unasked");
 }
