@@ -11,7 +11,7 @@ use crate::device::cut::cut;
 use crate::packet::{PacketSocket, Room};
 use crate::pin;
 use crate::poll::{self, Source};
-use crate::system::packet::BATCH_MAX;
+use crate::system::packet::{BATCH_MAX, Tag};
 use smallvec::SmallVec;
 use std::io::{self, IoSlice, IoSliceMut};
 use xylem_core::Instant;
@@ -94,6 +94,13 @@ struct Way {
     counters: WayCounters,
     /// How many frames came at once last time.
     last: usize,
+}
+
+/// What the kernel said of a frame.
+struct Arrival {
+    length: usize,
+    whole: bool,
+    tag: Option<Tag>,
 }
 
 impl Carrier {
@@ -220,19 +227,20 @@ impl Carrier {
         let Carrier { ends, ways, clock, rooms, shelf, .. } = self;
         let way = &mut ways[from];
         let asked = (way.last * 2).clamp(1, BATCH_MAX);
-        let mut arrivals: SmallVec<[(usize, bool, Option<(u16, u16)>); BATCH_MAX]> = SmallVec::new();
+        let mut arrivals: SmallVec<[Arrival; BATCH_MAX]> = SmallVec::new();
         let got = {
             let mut parts: SmallVec<[[IoSliceMut<'_>; 1]; BATCH_MAX]> =
                 rooms[..asked].iter_mut().map(|room| [IoSliceMut::new(room)]).collect();
             let mut slots: SmallVec<[Room<'_, '_>; BATCH_MAX]> = parts.iter_mut().map(|it| Room::new(it)).collect();
             let got = ends[from].receive(0, &mut slots);
             let got = got.inspect_err(|_| way.counters.unreadable += 1).unwrap_or(0);
-            arrivals.extend(slots[..got].iter().map(|slot| (slot.length, slot.whole, slot.tag)));
+            let arrival = |it: &Room<'_, '_>| Arrival { length: it.length, whole: it.whole, tag: it.tag };
+            arrivals.extend(slots[..got].iter().map(arrival));
             got
         };
         way.last = got;
         let now = clock.now();
-        for (room, (length, whole, tag)) in rooms.iter_mut().zip(arrivals) {
+        for (room, Arrival { length, whole, tag }) in rooms.iter_mut().zip(arrivals) {
             let (true, Some(length)) = (whole, length.checked_sub(VnetHeader::LEN)) else {
                 way.counters.unreadable += 1;
                 continue;
@@ -290,12 +298,12 @@ impl Carrier {
 const STOP_SPAN: Duration = Duration::from_millis(50);
 
 /// Appends the front of a frame, with the VLAN tag that the kernel took off where it had one (IEEE 802.1Q).
-fn put_head(bytes: &mut Vec<u8>, head: &[u8], tag: Option<(u16, u16)>) {
+fn put_head(bytes: &mut Vec<u8>, head: &[u8], tag: Option<Tag>) {
     let (Some((kind, value)), Ok(header)) = (tag, EthernetHeader::parse(head)) else {
         return bytes.extend_from_slice(head);
     };
     let mut front = [0; EthernetHeader::LEN];
-    EthernetHeader { kind: EtherType(kind), ..header.clone() }.build(&mut front);
+    EthernetHeader { kind: EtherType(kind), ..header }.build(&mut front);
     bytes.extend_from_slice(&front);
     bytes.extend_from_slice(&value.to_be_bytes());
     bytes.extend_from_slice(&header.kind.0.to_be_bytes());

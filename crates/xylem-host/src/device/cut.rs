@@ -126,7 +126,7 @@ impl Template {
         let length = back.len() + piece.len();
         let (source, destination): (IpAddr, IpAddr) = match &self.network {
             Network::V4(header) => {
-                let mut header = header.clone();
+                let mut header = *header;
                 header.total_length = (network.len() + length) as u16;
                 header.identification = header.identification.wrapping_add(place.index as u16);
                 header.checksum = header.checksum_to_send(&network[Ipv4Header::LEN..]);
@@ -134,7 +134,7 @@ impl Template {
                 (header.source.into(), header.destination.into())
             }
             Network::V6(header) => {
-                let mut header = header.clone();
+                let mut header = *header;
                 header.payload_length = (network.len() - Ipv6Header::LEN + length) as u16;
                 header.build(network);
                 (header.source.into(), header.destination.into())
@@ -142,7 +142,7 @@ impl Template {
         };
         match &self.transport {
             Transport::Tcp(header) => {
-                let mut header = header.clone();
+                let mut header = *header;
                 header.sequence = SequenceNumber(header.sequence.0.wrapping_add(place.from as u32));
                 if !place.last {
                     header.flags = header.flags.without(TcpFlags::FIN.with(TcpFlags::PSH));
@@ -157,7 +157,7 @@ impl Template {
                 header.build(back);
             }
             Transport::Udp(header) => {
-                let mut header = header.clone();
+                let mut header = *header;
                 header.length = length as u16;
                 header.checksum = header.checksum_to_send(source, destination, Sum::of(piece));
                 header.build(back);

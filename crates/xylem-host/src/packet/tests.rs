@@ -5,6 +5,7 @@ use super::*;
 use crate::namespace::Namespace;
 use crate::poll::{Source, wait};
 use crate::system::namespaces::tests::give_up_capabilities;
+use crate::system::packet::Tag;
 use crate::{testing, veth};
 use std::time::Duration;
 use xylem_wire::{EtherType, EthernetAddress, EthernetHeader, Header, VnetHeader};
@@ -41,13 +42,16 @@ fn send(socket: &PacketSocket, frame: &[u8]) -> bool {
     socket.transmit(&[IoSlice::new(&VNET), IoSlice::new(frame)])
 }
 
+/// A frame and its tag.
+type Taken = (Vec<u8>, Option<Tag>);
+
 /// What stands in a queue: frames of the experiment, their tags.
-fn take(socket: &PacketSocket, queue: usize) -> Vec<(Vec<u8>, Option<(u16, u16)>)> {
+fn take(socket: &PacketSocket, queue: usize) -> Vec<Taken> {
     taken_if(socket, queue, |frame| EthernetHeader::parse(frame).expect("a frame").kind == EtherType::EXPERIMENT_1)
 }
 
 /// What stands in a queue and is wanted.
-fn taken_if(socket: &PacketSocket, queue: usize, wanted: impl Fn(&[u8]) -> bool) -> Vec<(Vec<u8>, Option<(u16, u16)>)> {
+fn taken_if(socket: &PacketSocket, queue: usize, wanted: impl Fn(&[u8]) -> bool) -> Vec<Taken> {
     let mut taken = Vec::new();
     loop {
         let mut bytes = vec![[0; 2000]; 7];
@@ -69,7 +73,7 @@ fn taken_if(socket: &PacketSocket, queue: usize, wanted: impl Fn(&[u8]) -> bool)
 }
 
 /// The next `count` frames of the experiment; the kernel may take its time to carry them across.
-fn await_frames(socket: &PacketSocket, count: usize) -> Vec<(Vec<u8>, Option<(u16, u16)>)> {
+fn await_frames(socket: &PacketSocket, count: usize) -> Vec<Taken> {
     let mut taken = Vec::new();
     while taken.len() < count {
         let ready = wait(&mut [Source::readable(socket)], Some(Duration::from_secs(10))).expect("poll works");
@@ -155,7 +159,7 @@ fn several_queues_share_conversations_and_get_each_frame_once() {
         frame[34..36].copy_from_slice(&port.to_be_bytes());
         frame[36..42].copy_from_slice(&[0, 9, 0, 10, 0, 0]);
         frame[42..].copy_from_slice(&number.to_be_bytes());
-        assert!(send(if number % 2 == 0 { &left } else { &neighbour }, &frame));
+        assert!(send(if number.is_multiple_of(2) { &left } else { &neighbour }, &frame));
     };
     for number in 0..200 {
         send_from(number % 50, number);

@@ -140,6 +140,9 @@ unsafe fn set_option<T>(socket: BorrowedFd<'_>, level: i32, name: i32, value: &T
         .map(drop)
 }
 
+/// A VLAN tag: its kind and its value (IEEE 802.1Q).
+pub(crate) type Tag = (u16, u16);
+
 /// Room for one frame, and what came into it.
 pub(crate) struct Slot<'slices, 'bytes> {
     parts: &'slices mut [IoSliceMut<'bytes>],
@@ -147,8 +150,8 @@ pub(crate) struct Slot<'slices, 'bytes> {
     pub(crate) length: usize,
     /// False if the frame was longer than its room.
     pub(crate) whole: bool,
-    /// The VLAN tag that stood in the frame: its kind and its value (IEEE 802.1Q).
-    pub(crate) tag: Option<(u16, u16)>,
+    /// The VLAN tag that stood in the frame.
+    pub(crate) tag: Option<Tag>,
 }
 
 impl<'slices, 'bytes> Slot<'slices, 'bytes> {
@@ -197,13 +200,13 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, slots: &mut [Slot<'_, '_>]) -> io:
         let message = unsafe { message.assume_init_ref() };
         slot.length = message.msg_len as usize;
         slot.whole = message.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
-        slot.tag = tag(control, message.msg_hdr.msg_controllen as usize);
+        slot.tag = tag(control, message.msg_hdr.msg_controllen);
     }
     Ok(got)
 }
 
 /// The VLAN tag that the first `length` bytes of a control message tell of.
-fn tag(control: &Control, length: usize) -> Option<(u16, u16)> {
+fn tag(control: &Control, length: usize) -> Option<Tag> {
     // The data begin behind the header, whose size is a multiple of its alignment (CMSG_DATA).
     const DATA: usize = size_of::<libc::cmsghdr>();
     if length < DATA + size_of::<libc::tpacket_auxdata>() {
