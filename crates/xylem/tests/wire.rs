@@ -147,7 +147,7 @@ fn ways_differ_where_they_are_told_to_and_a_seed_loses_the_same_datagrams_again(
             let other = hardware(1 - host).hardware_address().expect("it has one");
             hardware(host).set_neighbour(HOSTS[1 - host].parse().expect("an address"), other).expect("root may");
         };
-        (know(0), know(1));
+        [0, 1].into_iter().for_each(know);
         let wire = Wire::start(&place, arguments);
         for from in [0, 1] {
             for number in 0..COUNT {
