@@ -181,6 +181,20 @@ impl<F: Frame> Link<F> {
         })
     }
 
+    /// The two directions of a wire: `models[0]` from the first end to the second, `models[1]` back. Each has a random
+    /// stream of its own, drawn from `seed` or from its model's, so that the same seed means the same wherever a wire has
+    /// two directions.
+    ///
+    /// # Errors
+    /// As [`new`](Link::new).
+    pub fn both_ways(models: [&LinkModel; 2], seed: u64) -> Result<[Link<F>; 2], LinkModelError> {
+        let [there, back] = models;
+        let there_random = there.random(seed).child();
+        let mut back_stream = back.random(seed);
+        back_stream.child();
+        Ok([Link::new(there.clone(), there_random)?, Link::new(back.clone(), back_stream.child())?])
+    }
+
     /// Sends a frame. It is due at [`Link::next`] or later if it is not dropped.
     ///
     /// Every frame draws the same number of random numbers, used or not: what one frame suffers, and what one

@@ -1,14 +1,17 @@
-//! Devices as a stack sees them: something that yields frames and takes frames. A TAP, an in-process wire and a device
+//! Devices as a stack sees them: something that yields frames and takes frames. A TAP, packet sockets, an in-process wire and a device
 //! behind an impaired link are told apart by nobody above; each says in its facts what it does to frames by itself.
 
 mod alarm;
+pub(crate) mod cut;
 mod impaired;
 mod offload;
+mod packet;
 mod tap;
 mod wire;
 
 pub use alarm::Alarm;
 pub use impaired::Impaired;
+pub use packet::{PacketDevice, PacketDrops};
 pub use tap::{TapDevice, TapDeviceError};
 pub use wire::{WIRE_FRAME_MAX, WIRE_FRAMES_MAX, WireDevice};
 
@@ -34,7 +37,7 @@ pub trait Device: Send + Sync {
         None
     }
 
-    /// Whether a frame is there; asked of a device without a descriptor before its stack sleeps.
+    /// Whether a frame is there that no descriptor tells of; asked before its stack sleeps.
     fn is_ready(&self) -> bool {
         false
     }
@@ -43,6 +46,12 @@ pub trait Device: Send + Sync {
     /// rings the alarm.
     fn deadline(&self) -> Option<Instant> {
         None
+    }
+
+    /// What it has lost on the way in so far, the kernel's losses for it included: reasons and counts. What it could not
+    /// send its stack counts itself.
+    fn drops(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
     }
 
     /// The stack that will use it: a device without a descriptor rings `alarm` when a frame arrives, and tells the time
@@ -68,6 +77,9 @@ impl<D: Device + ?Sized> Device for Box<D> {
     }
     fn deadline(&self) -> Option<Instant> {
         (**self).deadline()
+    }
+    fn drops(&self) -> Vec<(&'static str, u64)> {
+        (**self).drops()
     }
     fn attach(&self, alarm: Alarm, clock: Clock) {
         (**self).attach(alarm, clock);

@@ -1,13 +1,18 @@
 //! The kernel's side of a network: its interfaces, their addresses, routes and neighbours, set up without any program's
 //! aid. A test or a demonstration gives the kernel an address to talk from; the stack itself never needs this.
 
-use crate::netlink::{Netlink, Request};
+use crate::netlink::{Netlink, Request, value_of};
 use crate::system::{ioctl, socket};
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often [`Interface::wait_until_running`] looks.
+const RUNNING_PAUSE: Duration = Duration::from_millis(1);
 
 /// The longest name an interface may have, in bytes.
 pub const NAME_BYTES_MAX: usize = ioctl::NAME_BYTES - 1;
@@ -71,6 +76,26 @@ impl Interface {
     pub fn set_up(&self, up: bool) -> Result<(), InterfaceError> {
         let step = if up { "bring it up" } else { "bring it down" };
         ioctl::set_up(self.control(), self.name, up).map_err(self.failed(step))
+    }
+
+    /// Waits until it carries frames, at most `limit`: true if it does. After both ends of a cable were brought up the
+    /// kernel takes some milliseconds until it does, and what is sent meanwhile is lost without a word.
+    ///
+    /// # Errors
+    /// The interface is gone.
+    pub fn wait_until_running(&self, limit: Duration) -> Result<bool, InterfaceError> {
+        let begun = Instant::now();
+        loop {
+            if ioctl::is_running(self.control(), self.name).map_err(self.failed("ask whether it runs"))? {
+                // The flag is raised just before the queues are opened, both under the lock that this question takes.
+                self.joined_here()?;
+                return Ok(true);
+            }
+            if begun.elapsed() >= limit {
+                return Ok(false);
+            }
+            thread::sleep(RUNNING_PAUSE);
+        }
     }
 
     /// Its MTU in bytes, the Ethernet header not counted.
@@ -170,14 +195,67 @@ impl Interface {
         self.order(request, format!("fix the neighbour {neighbour}"))
     }
 
+    /// True if the kernel takes what is for `address` as its own in the interface's network namespace, on whichever
+    /// interface it arrives: a stack beside the kernel's with the same address would have its connections reset.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn kernel_has(&self, address: IpAddr) -> Result<bool, InterfaceError> {
+        let (family, bytes) = family_and_bytes(address);
+        let width = (bytes.len() * 8) as u8;
+        // struct rtmsg, as for a new route; of what it asks only the destination counts.
+        let fixed = [family, width, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let request = Request::new(libc::RTM_GETROUTE, 0, &fixed).with(libc::RTA_DST, &bytes);
+        match self.lock().ask(request) {
+            // The eighth byte is the kind of route: to somebody else, or to here.
+            Ok(answer) => Ok(answer.get(7) == Some(&libc::RTN_LOCAL)),
+            // Nowhere is not here.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENETUNREACH | libc::EHOSTUNREACH)) => Ok(false),
+            Err(source) => Err(self.failed(&format!("ask whether the kernel has {address}"))(source)),
+        }
+    }
+
+    /// The index of the interface at the other end of a veth pair, if this is one whose other end lies in the same
+    /// network namespace.
+    ///
+    /// # Errors
+    /// The interface is gone.
+    pub fn joined_here(&self) -> Result<Option<u32>, InterfaceError> {
+        // struct ifinfomsg: family, padding, kind of device, index, flags, change.
+        let mut fixed = [0; 16];
+        fixed[4..8].copy_from_slice(&self.index.to_ne_bytes());
+        let asked = self.lock().ask(Request::new(libc::RTM_GETLINK, 0, &fixed));
+        let answer = asked.map_err(self.failed("ask what it is joined to"))?;
+        let attributes = answer.get(fixed.len()..).unwrap_or_default();
+        let elsewhere = value_of(attributes, libc::IFLA_LINK_NETNSID).is_some();
+        let link = value_of(attributes, libc::IFLA_LINK).and_then(|value| value.try_into().ok());
+        Ok(link.map(u32::from_ne_bytes).filter(|&link| !elsewhere && link != self.index && link != 0))
+    }
+
+    /// The kind of its hardware (`ARPHRD_*` of linux/if_arp.h; 1 is Ethernet).
+    ///
+    /// # Errors
+    /// The interface is gone.
+    pub fn hardware_kind(&self) -> Result<u16, InterfaceError> {
+        ioctl::hardware_kind(self.control(), self.name).map_err(self.failed("ask the kind of its hardware"))
+    }
+
+    /// Whether it does something to frames by itself; false also where its driver does not say.
+    pub(crate) fn has_feature(&self, feature: ioctl::Feature) -> bool {
+        ioctl::has_feature(self.control(), self.name, feature).unwrap_or(false)
+    }
+
     fn control(&self) -> BorrowedFd<'_> {
         self.control.as_fd()
     }
 
     fn order(&self, request: Request, step: String) -> Result<(), InterfaceError> {
+        self.lock().order(request).map_err(self.failed(&step))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Netlink> {
         // A panic between order and answer leaves an answer unread, and those carry the number of their order.
-        let mut netlink = self.netlink.lock().unwrap_or_else(PoisonError::into_inner);
-        netlink.order(request).map_err(self.failed(&step))
+        self.netlink.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn failed(&self, step: &str) -> impl FnOnce(io::Error) -> InterfaceError {
@@ -279,6 +357,18 @@ mod tests {
             let error = error.expect_err("the gateway is nowhere").to_string();
             assert!(error.contains("203.0.113.1") && error.contains("gateway"), "{error}");
             loopback.set_neighbour(v4(192, 0, 2, 9), [2, 0, 0, 0, 0, 9]).expect("root may");
+
+            // Its own addresses, a neighbour's, and one to which there is no way.
+            let has = |address: &str| loopback.kernel_has(address.parse().expect("an address")).expect("it says");
+            assert_eq!(["10.99.0.1", "10.98.0.1", "127.0.0.1"].map(has), [true; 3]);
+            // The kernel takes up an address of version six in its own time.
+            let begun = Instant::now();
+            while !has("fd00::1") {
+                assert!(begun.elapsed() < Duration::from_secs(20), "the kernel never took fd00::1 up");
+                thread::sleep(RUNNING_PAUSE);
+            }
+            assert_eq!(["192.0.2.9", "203.0.113.1", "fd01::1"].map(has), [false; 3]);
+            assert_eq!(loopback.joined_here().expect("it is there"), None);
         };
         namespace.enter(local).expect("root enters");
     }

@@ -2,17 +2,20 @@
 //!
 //! What the kernel offers is wrapped once here, safely; the layers above never see a descriptor number or an `errno`.
 
+pub mod carrier;
 pub mod child;
 pub mod clock;
 pub mod device;
 pub mod interface;
 pub mod namespace;
 pub mod net;
+pub mod packet;
 pub mod pin;
 pub mod poll;
 pub mod shell;
 pub mod stack;
 pub mod tap;
+pub mod veth;
 
 mod netlink;
 mod socket;

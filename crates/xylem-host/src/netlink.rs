@@ -26,19 +26,48 @@ impl Netlink {
     }
 
     /// Gives the order and waits for the kernel's word on it.
-    pub(crate) fn order(&mut self, mut request: Request) -> io::Result<()> {
+    pub(crate) fn order(&mut self, request: Request) -> io::Result<()> {
+        self.ask(request).map(drop)
+    }
+
+    /// Asks, and waits for the kernel's word: the answer's fixed part and attributes, empty if the word was only "done".
+    pub(crate) fn ask(&mut self, mut request: Request) -> io::Result<Vec<u8>> {
         self.sequence = self.sequence.wrapping_add(1);
         let length = request.bytes.len() as u32;
         request.bytes[0..4].copy_from_slice(&length.to_ne_bytes());
         request.bytes[8..12].copy_from_slice(&self.sequence.to_ne_bytes());
         self.socket.write_all(&request.bytes)?;
-        let mut answer = [0u8; ANSWER_BYTES_MAX];
+        let mut bytes = [0u8; ANSWER_BYTES_MAX];
+        let mut found = Vec::new();
         loop {
-            let count = self.socket.read(&mut answer)?;
-            if let Some(outcome) = outcome(&answer[..count], self.sequence) {
-                return outcome;
+            let count = self.socket.read(&mut bytes)?;
+            if let Some(outcome) = outcome(&bytes[..count], self.sequence) {
+                return outcome.map(|()| found);
+            }
+            if let Some(answer) = answer(&bytes[..count], self.sequence) {
+                found = answer.to_vec();
             }
         }
+    }
+}
+
+/// What stands behind the header of the answer to the question numbered `sequence`, if this is one.
+fn answer(bytes: &[u8], sequence: u32) -> Option<&[u8]> {
+    let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let length = word(0)? as usize;
+    (word(8)? == sequence).then(|| bytes.get(HEADER_BYTES..length)).flatten()
+}
+
+/// The value of the attribute of this kind among `attributes`.
+pub(crate) fn value_of(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
+    loop {
+        let length = usize::from(u16::from_ne_bytes(attributes.get(0..2)?.try_into().ok()?));
+        let found = u16::from_ne_bytes(attributes.get(2..4)?.try_into().ok()?);
+        let value = attributes.get(4..length)?;
+        if found == kind {
+            return Some(value);
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
     }
 }
 
@@ -69,24 +98,28 @@ impl Request {
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
         bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
         bytes.extend_from_slice(fixed);
-        let mut request = Request { bytes };
-        request.pad();
-        request
+        pad(&mut bytes);
+        Request { bytes }
     }
 
     /// The order with an attribute more.
     pub(crate) fn with(mut self, kind: u16, value: &[u8]) -> Request {
-        let length = (4 + value.len()) as u16;
-        self.bytes.extend_from_slice(&length.to_ne_bytes());
-        self.bytes.extend_from_slice(&kind.to_ne_bytes());
-        self.bytes.extend_from_slice(value);
-        self.pad();
+        attribute(&mut self.bytes, kind, value);
         self
     }
+}
 
-    fn pad(&mut self) {
-        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
-    }
+/// Appends an attribute to `bytes`, which may be the value of another: length, kind, value, padding.
+pub(crate) fn attribute(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    let length = (4 + value.len()) as u16;
+    bytes.extend_from_slice(&length.to_ne_bytes());
+    bytes.extend_from_slice(&kind.to_ne_bytes());
+    bytes.extend_from_slice(value);
+    pad(bytes);
+}
+
+fn pad(bytes: &mut Vec<u8>) {
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
 #[cfg(test)]
@@ -114,6 +147,19 @@ mod tests {
         assert!(outcome(&answer, 6).is_none());
         for short in 0..20 {
             assert!(outcome(&answer[..short], 5).is_none());
+        }
+    }
+
+    #[test]
+    fn attributes_are_found_and_hostile_lengths_end_the_search() {
+        let mut bytes = Vec::new();
+        attribute(&mut bytes, 9, &[1, 2, 3]);
+        attribute(&mut bytes, 10, &[4]);
+        assert_eq!((value_of(&bytes, 9), value_of(&bytes, 10)), (Some(&[1, 2, 3][..]), Some(&[4][..])));
+        assert_eq!(value_of(&bytes, 11), None);
+        for length in [0u16, 1, 3, 4, 200] {
+            bytes[..2].copy_from_slice(&length.to_ne_bytes());
+            let _ends = value_of(&bytes, 10);
         }
     }
 }

@@ -4,6 +4,7 @@
 use crate::system::scheduling;
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 /// The most urgent nice value.
 const NICE_MOST_URGENT: i32 = -20;
@@ -75,6 +76,33 @@ pub fn raise_priority() -> Raised {
         group: raise_group(),
         timer: scheduling::set_timer_slack(1).map_err(|error| error.to_string()),
     }
+}
+
+/// Asks that the calling thread's waits end on time: the timer slack becomes a nanosecond in place of fifty
+/// microseconds.
+///
+/// # Errors
+/// The kernel's refusal.
+pub fn wait_exactly() -> io::Result<()> {
+    scheduling::set_timer_slack(1)
+}
+
+/// What the calling thread has had of the processors so far.
+pub fn thread_share() -> ThreadShare {
+    // Two numbers of nanoseconds and one of slices (the kernel's Documentation/scheduler/sched-stats.rst).
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let mut fields = text.split_whitespace().map(|field| field.parse().map_or(Duration::ZERO, Duration::from_nanos));
+    let _ran = fields.next();
+    ThreadShare { ran: scheduling::thread_time().unwrap_or_default(), waited: fields.next().unwrap_or_default() }
+}
+
+/// What a thread has had of the processors; zero where the kernel does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadShare {
+    /// It ran, in user and kernel mode.
+    pub ran: Duration,
+    /// It could have run, but others had the processors.
+    pub waited: Duration,
 }
 
 fn raise_group() -> Result<(), String> {

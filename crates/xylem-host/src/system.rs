@@ -5,6 +5,7 @@ pub(crate) mod children;
 pub(crate) mod entropy;
 pub(crate) mod ioctl;
 pub(crate) mod namespaces;
+pub(crate) mod packet;
 pub(crate) mod scheduling;
 pub(crate) mod socket;
 pub(crate) mod waiting;

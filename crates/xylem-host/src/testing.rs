@@ -1,8 +1,10 @@
 //! What the tests of this crate share: a namespace of their own, and one way to say that a test could not run.
 
+use crate::interface::Interface;
 use crate::namespace::{Level, Namespace, privilege};
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::time::Duration;
 
 /// Says on stderr that `test` did not run and why. Where CI is set a test that cannot run has failed.
 pub(crate) fn skipped(test: &str, reason: &str) {
@@ -42,4 +44,23 @@ pub(crate) fn namespace_with_taps(test: &str) -> Option<Namespace> {
         return None;
     }
     namespace(test)
+}
+
+/// The same, where the kernel says nothing of its own on a new cable, so that every frame is one of the test's.
+pub(crate) fn quiet_namespace(test: &str) -> Option<Namespace> {
+    let namespace = namespace(test)?;
+    let quiet = || std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+    // A kernel without IPv6 has nothing to say either.
+    let _ = namespace.enter(quiet).expect("root enters");
+    Some(namespace)
+}
+
+/// Brings both ends of a cable up and waits until it carries frames.
+pub(crate) fn plug_in(ends: [&Interface; 2]) {
+    for end in ends {
+        end.set_up(true).expect("root may");
+    }
+    for end in ends {
+        assert!(end.wait_until_running(Duration::from_secs(20)).expect("it is there"), "`{}` does not run", end.name());
+    }
 }

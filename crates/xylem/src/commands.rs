@@ -10,6 +10,7 @@ pub mod script;
 pub mod serve;
 pub mod shake;
 pub mod sim;
+pub mod wire;
 
 use crate::cli::Ending;
 use clap::Subcommand;
@@ -33,6 +34,8 @@ pub enum Command {
     Shake(shake::ShakeCommand),
     /// Run scenarios in the simulator, in virtual time
     Sim(sim::SimCommand),
+    /// Join two interfaces by a cable that may be slow, long, lossy or out of order
+    Wire(wire::WireCommand),
 }
 
 impl Command {
@@ -46,6 +49,7 @@ impl Command {
             Command::Serve(command) => command.run(),
             Command::Shake(command) => command.run(),
             Command::Sim(command) => command.run(),
+            Command::Wire(command) => command.run(),
         }
     }
 }

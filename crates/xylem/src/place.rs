@@ -2,15 +2,16 @@
 //! joins the kernel to itself, and the processors of both ends. Nothing here has a name in the file system; it all goes
 //! when its values go.
 
-pub mod veth;
-
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 use xylem_host::interface::Interface;
 use xylem_host::namespace::Namespace;
+use xylem_host::packet::{PacketOptions, PacketSocket};
 use xylem_host::pin;
 use xylem_host::tap::{Tap, TapOptions};
+use xylem_host::veth;
 
 /// The client's address.
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
@@ -22,6 +23,9 @@ pub const PREFIX_BITS: u8 = 24;
 pub const PORT: u16 = 80;
 /// What the interfaces are called, each in its own namespace.
 const INTERFACE: &str = "xylem0";
+
+/// How long a new cable may take until it carries frames.
+const RUNNING_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Where the server listens.
 pub fn server_at() -> SocketAddr {
@@ -102,11 +106,31 @@ pub fn tap(namespace: &Namespace, address: Ipv4Addr, offloads: bool) -> io::Resu
 /// # Errors
 /// The kernel has no veth.
 pub fn veth(client: &Namespace, server: &Namespace) -> io::Result<()> {
-    veth::join(INTERFACE, client, server).map_err(|error| failed("join two namespaces by veth")(&error))?;
-    for (namespace, address) in [(client, CLIENT), (server, SERVER)] {
-        let up = || Interface::open(INTERFACE).and_then(|interface| dress(&interface, address));
-        let done = namespace.enter(up).map_err(|error| failed("enter a namespace")(&error))?;
-        done.map_err(|error| failed("set up veth")(&error))?;
+    let ends = veth::join((client, INTERFACE), (server, INTERFACE)).map_err(io::Error::other)?;
+    for (interface, address) in [(&ends.0, CLIENT), (&ends.1, SERVER)] {
+        dress(interface, address).map_err(|error| failed("set up veth")(&error))?;
+    }
+    wait_until_running([&ends.0, &ends.1])
+}
+
+/// Packet sockets in `server`, on an interface without an address that is joined to the client's.
+///
+/// # Errors
+/// The kernel has no veth, or this process may not.
+pub fn packet(client: &Namespace, server: &Namespace) -> io::Result<PacketSocket> {
+    let ends = veth::join((client, INTERFACE), (server, INTERFACE)).map_err(io::Error::other)?;
+    dress(&ends.0, CLIENT).and_then(|()| ends.1.set_up(true)).map_err(|error| failed("set up veth")(&error))?;
+    wait_until_running([&ends.0, &ends.1])?;
+    let opened = server.enter(|| PacketSocket::open(INTERFACE, PacketOptions::default()));
+    opened.map_err(|error| failed("enter a namespace")(&error))?.map_err(io::Error::other)
+}
+
+/// Waits until both ends of a cable carry frames.
+fn wait_until_running(ends: [&Interface; 2]) -> io::Result<()> {
+    for end in ends {
+        if !end.wait_until_running(RUNNING_TIME_MAX).map_err(io::Error::other)? {
+            return Err(io::Error::other(format!("`{}` is up and does not carry frames", end.name())));
+        }
     }
     Ok(())
 }

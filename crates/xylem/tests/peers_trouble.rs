@@ -367,7 +367,7 @@ fn a_transfer_goes_on_when_the_path_becomes_narrower() {
     let (router, stack) = cable.stack_of(graph_with(1500, &options));
     become_router(&router);
     let host = Namespace::create().expect("root makes namespaces");
-    xylem::place::veth::join("far0", &router, &host).expect("the kernel has veth");
+    xylem_host::veth::join((&router, "far0"), (&host, "far0")).expect("the kernel has veth");
     run(&router, "ip", &["address", "add", "10.79.0.1/24", "dev", "far0"]);
     run(&router, "ip", &["link", "set", "far0", "up"]);
     run(&host, "ip", &["address", "add", "10.79.0.2/24", "dev", "far0"]);

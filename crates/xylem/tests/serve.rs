@@ -144,7 +144,10 @@ fn what_is_wrong_is_said_with_what_was_expected_and_the_mend() {
             &["--device", "tap:x", "--address", "10.0.0.2/24", "echo@7", "discard@7"],
             ["a port of its own", "choose another"],
         ),
-        (&["--device", "xdp:x", "--address", "10.0.0.2/24", "echo@7"], ["expected tap:NAME", "got `xdp:x`"]),
+        (
+            &["--device", "xdp:x", "--address", "10.0.0.2/24", "echo@7"],
+            ["expected tap:NAME or packet:INTERFACE", "got `xdp:x`"],
+        ),
         (&["--device", "tap:a name", "--address", "10.0.0.2/24", "echo@7"], ["TAP name: expected", "choose another"]),
     ] {
         let error = refused(arguments);

@@ -54,7 +54,7 @@ pub fn combination(placement: Placement, demux: Demux, data: Data, device: Devic
         }
     }
     match (placement, demux, data, device) {
-        (Placement::App, Demux::Layered, Data::Layered, Device::Wire | Device::Tap) => Status::Works,
+        (Placement::App, Demux::Layered, Data::Layered, Device::Wire | Device::Tap | Device::Packet) => Status::Works,
         _ => Status::NotYet,
     }
 }
@@ -153,7 +153,7 @@ mod tests {
             .filter(|row| row.status == Status::Works)
             .map(|row| format!("{} {} {} {}", row.placement, row.demux, row.data, row.device))
             .collect();
-        assert_eq!(works, ["app layered layered tap", "app layered layered wire"]);
+        assert_eq!(works, ["app layered layered tap", "app layered layered packet", "app layered layered wire"]);
     }
 
     #[test]

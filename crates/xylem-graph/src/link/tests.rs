@@ -329,3 +329,22 @@ fn a_changed_model_holds_for_the_next_frames_and_keeps_the_order() {
     assert!(link.change(wrong).is_err());
     assert_eq!(link.model().mtu, 1500, "the old model stays");
 }
+
+#[test]
+fn the_two_directions_of_a_wire_have_streams_of_their_own() {
+    const TEXT: &str = "loss=30% duplicate=20%";
+    let model: LinkModel = TEXT.parse().expect("the test's own model");
+    let mut wire = Link::<Vec<u8>>::both_ways([&model, &model], 7).expect("within its limits");
+    let arrivals = wire.each_mut().map(|link| run(link, 200, 1));
+    assert_ne!(numbers(&arrivals[0]), numbers(&arrivals[1]), "both directions lose the same frames");
+    // As every wire was made before there was one way to make them: children of one stream, in order.
+    let mut random = model.random(7);
+    for arrivals in arrivals {
+        let mut link = Link::new(model.clone(), random.child()).expect("within its limits");
+        assert_eq!(run(&mut link, 200, 1), arrivals);
+    }
+    let seeded: LinkModel = format!("{TEXT} seed=7").parse().expect("the test's own model");
+    let mut other = Link::<Vec<u8>>::both_ways([&model, &seeded], 9).expect("within its limits");
+    let mut same = Link::<Vec<u8>>::both_ways([&seeded, &seeded], 1).expect("within its limits");
+    assert_eq!(run(&mut other[1], 200, 1), run(&mut same[1], 200, 1), "a model's own seed wins");
+}

@@ -1,6 +1,6 @@
 //! A device behind an impaired link: what the stack sends passes one link before the device sends it, and what the device
 //! receives passes another before the stack sees it. A real link carries frames of at most its MTU and whole checksums,
-//! so this device's facts promise no offloads; open a TAP without offloads below it.
+//! so this device's facts promise no offloads; open a TAP without offloads below it, or a packet device without.
 
 use super::{Alarm, Device};
 use crate::clock::Clock;
@@ -8,7 +8,7 @@ use crate::lock;
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, OnceLock};
 use xylem_core::time::earlier;
-use xylem_core::{Checksum, Instant, Message, Pool, Random};
+use xylem_core::{Checksum, Instant, Message, Pool};
 use xylem_graph::instance::DeviceFacts;
 use xylem_graph::link::{Frame, LINK_HEADER_BYTES, Link, LinkCounters, LinkModel, LinkModelError};
 
@@ -31,9 +31,8 @@ impl<D: Device> Impaired<D> {
     /// # Errors
     /// The first value of the model outside its limits.
     pub fn new(device: D, model: &LinkModel, seed: u64) -> Result<Impaired<D>, LinkModelError> {
-        let mut random = model.random(seed);
-        let link = |random: Random| Link::new(model.clone(), random);
-        let links = Links { leaving: link(random.child())?, arriving: link(random.child())? };
+        let [leaving, arriving] = Link::both_ways([model, model], seed)?;
+        let links = Links { leaving, arriving };
         let mut facts = device.facts();
         facts.frame_max = facts.frame_max.min(model.mtu + LINK_HEADER_BYTES);
         facts.checksum_offload = false;
@@ -113,6 +112,10 @@ impl<D: Device> Device for Impaired<D> {
 
     fn is_ready(&self) -> bool {
         self.device.is_ready()
+    }
+
+    fn drops(&self) -> Vec<(&'static str, u64)> {
+        self.device.drops()
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -33,11 +33,17 @@ pub(super) fn vnet_header_of(frame: &mut Message) -> Option<VnetHeader> {
     Some(header)
 }
 
-/// Gives a frame the attributes that the `header` it came in behind says.
-pub(super) fn note(header: &VnetHeader, frame: &mut Message) {
+/// Gives a frame the attributes that the `header` it came in behind says. False if they contradict its bytes: a frame
+/// that nobody could finish.
+#[must_use]
+pub(super) fn note(header: &VnetHeader, frame: &mut Message) -> bool {
+    let length = frame.len();
     let attributes = &mut frame.attributes;
     if header.needs_checksum() {
         let (start, field) = (header.checksum_start.0, header.checksum_offset.0);
+        if usize::from(start) + usize::from(field) + 2 > length {
+            return false;
+        }
         attributes.checksum = Checksum::Partial { start, field };
     } else if header.checksum_is_valid() {
         attributes.checksum = Checksum::Verified;
@@ -46,6 +52,7 @@ pub(super) fn note(header: &VnetHeader, frame: &mut Message) {
         attributes.segment_size = header.segment_size.0;
     }
     frame.attributes.segments = segments(frame);
+    true
 }
 
 /// How many segments a frame stands for by its attributes; 0 if it says nothing of the kind.
@@ -149,7 +156,7 @@ mod tests {
         assert_eq!(usize::from(header.headers_length.0), START + 32);
         assert_eq!(header.segment_size.0, 1448);
         message.attributes = Attributes::default();
-        note(&header, &mut message);
+        assert!(note(&header, &mut message));
         let attributes = &message.attributes;
         assert_eq!((attributes.segment_size, attributes.segments), (1448, 7));
         assert_eq!(attributes.checksum, Checksum::Partial { start: 34, field: 16 });
@@ -164,7 +171,7 @@ mod tests {
         message.attributes = Attributes { checksum: Checksum::Verified, ..Attributes::default() };
         assert_eq!(vnet_header_of(&mut message), Some(VnetHeader::NOTHING));
         message.attributes = Attributes::default();
-        note(&VnetHeader::NOTHING, &mut message);
+        assert!(note(&VnetHeader::NOTHING, &mut message));
         assert_eq!(message.attributes, Attributes::default());
     }
 
@@ -177,6 +184,14 @@ mod tests {
         for start in [0, 13, 14, 20, 5000, u16::MAX] {
             message.attributes.checksum = Checksum::Partial { start, field: 16 };
             assert_eq!(vnet_header_of(&mut message), None, "a checksum that starts at {start}");
+        }
+        let mut header = VnetHeader { flags: VnetHeader::NEEDS_CHECKSUM, ..VnetHeader::NOTHING };
+        let length = message.len() as u16;
+        for (start, field, fits) in
+            [(34, 16, true), (length - 2, 0, true), (length - 1, 0, false), (34, u16::MAX, false)]
+        {
+            (header.checksum_start, header.checksum_offset) = (LittleU16(start), LittleU16(field));
+            assert_eq!(note(&header, &mut message), fits, "a checksum at {start} + {field} of {length}");
         }
     }
 }

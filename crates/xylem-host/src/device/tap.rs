@@ -26,6 +26,7 @@ pub struct TapDevice {
     /// Buffers for the next frame.
     ready: Mutex<Ready>,
     unread: AtomicU64,
+    unreadable: AtomicU64,
     /// The interface has gone: there is nothing to wait for any more.
     gone: AtomicBool,
 }
@@ -56,8 +57,8 @@ impl TapDevice {
             checksum_offload: true,
             segment_offload: true,
         };
-        let (ready, unread, gone) = (Mutex::default(), AtomicU64::new(0), AtomicBool::new(false));
-        Ok(TapDevice { tap, file: file.into(), facts, ready, unread, gone })
+        let (ready, unread, unreadable) = (Mutex::default(), AtomicU64::new(0), AtomicU64::new(0));
+        Ok(TapDevice { tap, file: file.into(), facts, ready, unread, unreadable, gone: AtomicBool::new(false) })
     }
 
     /// The TAP.
@@ -132,10 +133,11 @@ impl Device for TapDevice {
             } else {
                 ready.large = Some(large);
             }
-            if let Ok(header) = VnetHeader::parse(&vnet) {
-                offload::note(&header, &mut message);
+            let header = VnetHeader::parse(&vnet).expect("its bytes are at least as many as a vnet header has");
+            if offload::note(&header, &mut message) {
+                return Some(message);
             }
-            return Some(message);
+            self.unreadable.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -164,6 +166,10 @@ impl Device for TapDevice {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         (!self.gone.load(Ordering::Relaxed)).then(|| self.file.as_fd())
+    }
+
+    fn drops(&self) -> Vec<(&'static str, u64)> {
+        vec![("the pool had no buffer", self.unread()), ("unreadable", self.unreadable.load(Ordering::Relaxed))]
     }
 }
 

@@ -102,6 +102,11 @@ pub(crate) fn is_up(socket: BorrowedFd<'_>, name: InterfaceName) -> io::Result<b
     Ok(flags(socket, name)? & libc::IFF_UP as i16 != 0)
 }
 
+/// True if the interface is up and there is somebody at the other end of its cable.
+pub(crate) fn is_running(socket: BorrowedFd<'_>, name: InterfaceName) -> io::Result<bool> {
+    Ok(flags(socket, name)? & libc::IFF_RUNNING as i16 != 0)
+}
+
 /// Brings the interface up or down.
 pub(crate) fn set_up(socket: BorrowedFd<'_>, name: InterfaceName, up: bool) -> io::Result<()> {
     let bit = libc::IFF_UP as i16;
@@ -147,6 +152,47 @@ pub(crate) fn set_hardware_address(socket: BorrowedFd<'_>, name: InterfaceName, 
     request.value[2..8].copy_from_slice(&address);
     // SAFETY: SIOCSIFHWADDR takes an `ifreq`.
     unsafe { request.ask(socket, libc::SIOCSIFHWADDR) }
+}
+
+/// The kind of the interface's hardware (`ARPHRD_*`).
+pub(crate) fn hardware_kind(socket: BorrowedFd<'_>, name: InterfaceName) -> io::Result<u16> {
+    let mut request = Request::new(name);
+    // SAFETY: SIOCGIFHWADDR takes an `ifreq`.
+    unsafe { request.ask(socket, libc::SIOCGIFHWADDR) }?;
+    // The family of the `sockaddr` in the answer says it.
+    Ok(request.short() as u16)
+}
+
+/// What an interface may do to frames by itself, as the older requests of ethtool name it (linux/ethtool.h).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Feature {
+    /// It finishes checksums.
+    Checksum,
+    /// It cuts TCP into segments.
+    TcpSegments,
+}
+
+/// True if the interface has the feature and it is on.
+pub(crate) fn has_feature(socket: BorrowedFd<'_>, name: InterfaceName, feature: Feature) -> io::Result<bool> {
+    /// `struct ethtool_value`.
+    #[repr(C)]
+    struct Value {
+        command: u32,
+        data: u32,
+    }
+    // ETHTOOL_GTXCSUM and ETHTOOL_GTSO.
+    let command = match feature {
+        Feature::Checksum => 0x16,
+        Feature::TcpSegments => 0x1e,
+    };
+    let mut value = Value { command, data: 0 };
+    let mut request = Request::new(name);
+    let pointer = std::ptr::from_mut(&mut value) as usize;
+    request.value[..size_of::<usize>()].copy_from_slice(&pointer.to_ne_bytes());
+    // SAFETY: SIOCETHTOOL takes an `ifreq` whose union points to what the command wants, which for these two commands is
+    // an `ethtool_value`; it is a local that outlives the call and that nobody else looks at meanwhile.
+    unsafe { request.ask(socket, libc::SIOCETHTOOL as libc::c_ulong) }?;
+    Ok(value.data != 0)
 }
 
 /// Makes or attaches to the TAP `name` with these flags (`IFF_*`); the answer is its name, the kernel's choice where

@@ -42,6 +42,15 @@ pub(crate) fn set_timer_slack(nanoseconds: u64) -> io::Result<()> {
     checked(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanoseconds as libc::c_ulong) }).map(drop)
 }
 
+/// The processor time that the calling thread has used.
+pub(crate) fn thread_time() -> io::Result<std::time::Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a local that the call writes.
+    checked(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) })?;
+    // The kernel's answer is never negative and has less than 10^9 nanoseconds.
+    Ok(std::time::Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+}
+
 /// True if this process leads its session, so that the session's scheduling group is its own.
 pub(crate) fn leads_session() -> bool {
     // SAFETY: both calls take no pointers and cannot fail for the caller itself.

@@ -119,7 +119,8 @@ impl DemoCommand {
         let processors = Processors::choose();
         report.processors = processors.to_string();
         let common = Common { graph, processors, tool, room, shelf, interruption, seed: SEED };
-        let mut stage = Stage { common: &common, files: &files, report, progress };
+        let moved = privilege.level == Level::UserNamespace;
+        let mut stage = Stage { moved, common: &common, files: &files, report, progress };
         let xylem = stage.run(privilege.level)?;
         stage.report.seconds = begun.elapsed().as_secs_f64();
         stage.progress.clear();
@@ -170,8 +171,18 @@ struct Clean {
     by_curl: Vec<(Parallel, Share)>,
 }
 
+/// The device that Xylem's turns found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Tap,
+    Packet,
+    Wire,
+}
+
 /// The demonstration while it runs.
 struct Stage<'a> {
+    /// It runs in a user namespace, where root may not do everything.
+    moved: bool,
     common: &'a Common,
     files: &'a Files,
     report: Report,
@@ -182,7 +193,7 @@ impl<'a> Stage<'a> {
     /// All turns; Xylem's on the clean link stays.
     fn run(&mut self, level: Level) -> io::Result<Turn<'a>> {
         let link: LinkModel = IMPAIRMENTS.parse().map_err(|error| io::Error::other(format!("{error}")))?;
-        let (xylem, tap) = self.xylem(None)?;
+        let (xylem, device) = self.xylem(None)?;
         let kernel = self.kernel(level);
         self.progress.step(&format!("{ROUNDS} rounds on a clean link: fetch, upload, {REQUESTS} requests"));
         let (mut of_xylem, mut of_kernel) = (Clean::default(), Clean::default());
@@ -195,7 +206,12 @@ impl<'a> Stage<'a> {
         self.report.ran.push(xylem.ran.clone());
         self.report.ran.extend(kernel.iter().map(|kernel| kernel.ran.clone()));
         drop(kernel);
-        self.clean_rows(of_xylem, of_kernel, if tap { "tap/veth" } else { "wire/veth" });
+        let ratio = match device {
+            Found::Tap => "tap/veth",
+            Found::Packet => "packet/veth",
+            Found::Wire => "wire/veth",
+        };
+        self.clean_rows(of_xylem, of_kernel, ratio);
 
         self.progress.step(&format!("{} MiB through a link with {IMPAIRMENTS}: Xylem", MIDDLE_BYTES >> 20));
         let (turn, _) = self.xylem(Some(&link))?;
@@ -206,7 +222,7 @@ impl<'a> Stage<'a> {
         let stack = turn.stack().cloned();
         drop(turn);
         let (mut kernel, mut cubic) = (None, None);
-        if tap {
+        if device == Found::Tap {
             self.progress.step("the same with the kernel at both ends: reno, then cubic");
             let turn = Turn::of_kernel(self.common, turn::CONGESTION, Some(&link))?;
             let reno = self.impaired(&turn)?;
@@ -226,28 +242,45 @@ impl<'a> Stage<'a> {
             xylem: impaired.transfer.megabits(),
             kernel,
             cubic,
-            ratio: "tap/tap",
+            ratio: match device {
+                Found::Tap => "tap/tap",
+                Found::Packet => "packet/tap",
+                Found::Wire => "wire/tap",
+            },
             measured,
         });
         Ok(xylem)
     }
 
-    /// Xylem's turn over the best device there is; true if that is a TAP. A fallback is said.
-    fn xylem(&mut self, link: Option<&LinkModel>) -> io::Result<(Turn<'a>, bool)> {
-        match Turn::of_xylem(self.common, link) {
-            Ok(turn) => Ok((turn, true)),
-            Err(error) => {
-                let note = format!("no TAP ({error}): Xylem ran at both ends of an in-process wire");
-                if !self.report.notes.contains(&note) {
-                    self.progress.say(&format!("note: {note}"));
-                    self.report.notes.push(note);
-                }
-                // Where everything is there, a fallback is a fault.
-                if std::env::var_os("CI").is_some() && rustix::process::geteuid().is_root() {
-                    return Err(io::Error::other(format!("a fallback as root where CI is set: {error}")));
-                }
-                Ok((Turn::of_xylem_alone(self.common, link)?, false))
+    /// Xylem's turn over the best device there is. A fallback is said.
+    fn xylem(&mut self, link: Option<&LinkModel>) -> io::Result<(Turn<'a>, Found)> {
+        let no_tap = match Turn::of_xylem(self.common, link) {
+            Ok(turn) => return Ok((turn, Found::Tap)),
+            Err(error) => error,
+        };
+        // Where everything is there, a fallback is a fault.
+        if std::env::var_os("CI").is_some() && rustix::process::geteuid().is_root() && !self.moved {
+            return Err(io::Error::other(format!("a fallback as root where CI is set: {no_tap}")));
+        }
+        match Turn::of_xylem_by_packet(self.common, link) {
+            Ok(turn) => {
+                self.fell_back(format!("no TAP ({no_tap}): Xylem ran on packet sockets at the client's cable"));
+                Ok((turn, Found::Packet))
             }
+            Err(error) => {
+                self.fell_back(format!(
+                    "no TAP ({no_tap}) and no packet socket ({error}): Xylem ran at both ends of an in-process wire"
+                ));
+                Ok((Turn::of_xylem_alone(self.common, link)?, Found::Wire))
+            }
+        }
+    }
+
+    /// Says once that it ran on something else.
+    fn fell_back(&mut self, note: String) {
+        if !self.report.notes.contains(&note) {
+            self.progress.say(&format!("note: {note}"));
+            self.report.notes.push(note);
         }
     }
 

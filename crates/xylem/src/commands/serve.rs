@@ -1,7 +1,8 @@
-//! `xylem serve`: small services on Xylem's own TCP and UDP over a TAP. One thread takes the stack's turns and serves
+//! `xylem serve`: small services on Xylem's own TCP and UDP over a TAP or packet sockets on an interface. One thread takes the stack's turns and serves
 //! every client; it sleeps on the device, or with `--spin` never. What really runs stands in the line that says `ready`.
 
 pub mod addressed;
+pub mod device;
 pub mod wish;
 
 use crate::cli::{Ending, complain, note, say};
@@ -10,19 +11,17 @@ use crate::services::{Limits, Server, Stop};
 use crate::{catalogue, graphs};
 use addressed::Addresses;
 use clap::Args;
+use device::{Ground, Kind};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use wish::Wish;
 use xylem_graph::file::{self, Graph};
-use xylem_host::device::TapDevice;
-use xylem_host::interface::Interface;
 use xylem_host::pin;
 use xylem_host::shell::Shell;
 use xylem_host::stack::Stack;
-use xylem_host::tap::{Tap, TapOptions};
-use xylem_wire::Cidr;
+use xylem_wire::{Cidr, EthernetAddress};
 
 /// How long what is unsent may take to leave when the program is told to stop.
 const DRAIN_TIME_MAX: Duration = Duration::from_millis(300);
@@ -35,12 +34,18 @@ const DRAIN_TIME_MAX: Duration = Duration::from_millis(300);
         Examples:\n  \
         xylem serve --device tap:xylem0 --address 10.0.0.2/24 echo@7 http=/srv/www@80\n  \
         ip address add 10.0.0.1/24 dev xylem0         the kernel's side, in another terminal\n  \
-        curl http://10.0.0.2/"
+        curl http://10.0.0.2/\n  \
+        xylem serve --device packet:veth0 --address 10.0.0.2/24 echo@7    on an interface that is there; its peers\n                                                are at its other end, and the kernel has no\n                                                such address\n\n\
+        Without root it runs in a user namespace of its own and says how to reach it there."
 )]
 pub struct ServeCommand {
-    /// The device, as tap:NAME: a TAP that is there is used as it is, otherwise one is made and brought up
-    #[arg(long, value_name = "tap:NAME")]
+    /// The device. tap:NAME: a TAP that is there is used as it is, otherwise one is made and brought up. packet:INTERFACE:
+    /// packet sockets on an interface that is there
+    #[arg(long, value_name = "KIND:NAME")]
     device: String,
+    /// Packet sockets on the interface, each with a queue of its own
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    queues: usize,
     /// The address of Xylem's side and the bits of its network, as 10.0.0.2/24 (default: the graph file's)
     #[arg(long, value_name = "CIDR")]
     address: Option<String>,
@@ -79,13 +84,12 @@ impl ServeCommand {
     fn serve(&self) -> Result<(), Vec<String>> {
         let one = |error: String| vec![error];
         let wishes = Wish::read_all(&self.services)?;
-        let (device, made) = self.open_tap().map_err(one)?;
-        let graph = self.graph(&device)?;
+        let ground = Ground::find(&self.device, self.mtu, self.queues).map_err(one)?;
+        let graph = self.graph(&ground)?;
         let address = addressed::address_of(&graph)
             .ok_or_else(|| one("address: expected one, got none; say --address 10.0.0.2/24".into()))?;
-        let facts = (device.tap().name(), device.tap().notes().to_vec());
-        let up = device.tap().kernel_side().is_up().unwrap_or(true);
-        let mtu = device.tap().mtu().unwrap_or_default();
+        let facts = (ground.kind, ground.name.clone(), ground.made, ground.mtu);
+        let (device, notes) = ground.device(address, hardware_of(&graph)).map_err(one)?;
         let choices = (graph.demux.value.to_string(), graph.data.value.to_string());
         let stack = Stack::builder().graph(graph).catalogue(catalogue::builtin()).device(device).shell(Shell::Inline);
         let stack = stack.build().map_err(|error| one(error.to_string()))?;
@@ -93,45 +97,24 @@ impl ServeCommand {
         let stop = server.stop().map_err(|error| one(format!("start to serve: {error}")))?;
         stop_on_signals(stop).map_err(|error| one(format!("wait for signals: {error}")))?;
 
-        let (name, mut notes) = facts;
-        if made {
-            let mend = format!(
-                "{name} was made here and is up; give the kernel's side an address of its own: \
-                ip address add {} dev {name}",
-                neighbour_of(address)
-            );
-            notes.push(mend);
-        } else if !up {
-            notes.push(format!("{name} is down: ip link set {name} up"));
-        }
-        let ran = Ran { address, device: name, made, mtu, demux: choices.0, data: choices.1, spin: self.spin, notes };
+        let (kind, device, made, mtu) = facts;
+        let (demux, data) = choices;
+        let ran = Ran { address, kind, device, made, mtu, demux, data, spin: self.spin, notes };
         say(if self.json { ran.json(&wishes) } else { ran.line(&wishes) });
         server.run().map_err(|error| one(format!("serve: {error}")))?;
         // Connections close in order, as far as their peers still listen.
         drop(server);
         stack.drain(DRAIN_TIME_MAX);
+        for (reason, count) in stack.device(0).map(|device| device.drops()).unwrap_or_default() {
+            if count > 0 {
+                note(format!("lost on the way in: {count} frames: {reason}\n"));
+            }
+        }
         Ok(())
     }
 
-    /// Opens the TAP; true if it was not there before.
-    fn open_tap(&self) -> Result<(TapDevice, bool), String> {
-        let name = match self.device.split_once(':') {
-            Some(("tap", name)) if !name.is_empty() => name,
-            _ => return Err(format!("--device: expected tap:NAME, got `{}`; write --device tap:xylem0", self.device)),
-        };
-        let made = Interface::open(name).is_err();
-        let tap = Tap::open(name, TapOptions::default()).map_err(|error| error.to_string())?;
-        if made {
-            let side = tap.kernel_side();
-            let mtu = self.mtu.map_or(Ok(()), |mtu| side.set_mtu(usize::from(mtu)));
-            mtu.and_then(|()| side.set_up(true)).map_err(|error| error.to_string())?;
-        }
-        let device = TapDevice::new(tap).map_err(|error| error.to_string())?;
-        Ok((device, made))
-    }
-
     /// The graph with what the command line says.
-    fn graph(&self, device: &TapDevice) -> Result<Graph, Vec<String>> {
+    fn graph(&self, ground: &Ground) -> Result<Graph, Vec<String>> {
         let one = |error: String| vec![error];
         let text = graphs::read(&self.graph).map_err(|error| one(error.to_string()))?;
         let catalogue = catalogue::builtin();
@@ -148,12 +131,11 @@ impl ServeCommand {
             None if is_file => None,
             None => return Err(one("--address: expected one, got none; say --address 10.0.0.2/24".into())),
         };
-        let mtu = match (self.mtu, device.tap().mtu()) {
-            (Some(mtu), _) => Some(usize::from(mtu)),
-            (None, Ok(mtu)) if !is_file => Some(mtu),
-            (None, _) => None,
+        let mtu = match self.mtu {
+            Some(mtu) => Some(usize::from(mtu)),
+            None => (!is_file).then_some(ground.mtu),
         };
-        let interface = Some(device.tap().name());
+        let interface = Some(ground.name.clone());
         addressed::say(&mut graph, &Addresses { address, gateway: self.gateway, mtu, interface, congestion: None })
             .map_err(one)?;
         match file::check(&graph, &catalogue) {
@@ -184,6 +166,7 @@ impl ServeCommand {
 /// What really runs.
 struct Ran {
     address: Cidr,
+    kind: Kind,
     device: String,
     made: bool,
     mtu: usize,
@@ -201,9 +184,10 @@ impl Ran {
     fn line(&self, wishes: &[Wish]) -> String {
         let wishes: Vec<String> = wishes.iter().map(Wish::to_string).collect();
         let mut line = format!(
-            "ready: {} on {} by tap {} (mtu {}, placement app, demux {}, data {}, shell inline: {})",
+            "ready: {} on {} by {} {} (mtu {}, placement app, demux {}, data {}, shell inline: {})",
             wishes.join(" "),
             self.address,
+            self.kind.word(),
             self.device,
             self.mtu,
             self.demux,
@@ -224,7 +208,7 @@ impl Ran {
             "ready": true,
             "services": services,
             "address": self.address.to_string(),
-            "device": { "kind": "tap", "name": self.device, "made": self.made, "mtu": self.mtu },
+            "device": { "kind": self.kind.word(), "name": self.device, "made": self.made, "mtu": self.mtu },
             "placement": "app",
             "demux": self.demux,
             "data": self.data,
@@ -236,12 +220,11 @@ impl Ran {
     }
 }
 
-/// An address for the kernel's side: the first host of the network that is not ours.
-fn neighbour_of(ours: Cidr) -> String {
-    let IpAddr::V4(network) = ours.network().address() else { return "ADDRESS/BITS".into() };
-    let first = Ipv4Addr::from_bits(network.to_bits().wrapping_add(1));
-    let other = if IpAddr::V4(first) == ours.address() { first.to_bits().wrapping_add(1) } else { first.to_bits() };
-    format!("{}/{}", Ipv4Addr::from_bits(other), ours.prefix())
+/// The link address that the graph says its only Ethernet has.
+fn hardware_of(graph: &Graph) -> Option<[u8; 6]> {
+    let mut nodes = graph.nodes.iter().filter(|node| &*node.protocol.value == "ethernet");
+    let said = nodes.next()?.option("address")?;
+    said.text().and_then(|text| text.parse::<EthernetAddress>().ok()).map(|address| address.0)
 }
 
 /// SIGTERM and SIGINT stop the server, in order.

@@ -117,6 +117,8 @@ impl Xylem {
             descriptors.extend(devices().filter_map(|device| device.descriptor()));
             let due = devices().fold(None, |soonest, device| earlier(soonest, device.deadline()));
             let due = match self.stack.instance().wake() {
+                // A frame that no descriptor tells of is as good as due.
+                _ if devices().any(|device| device.is_ready()) => Some(self.stack.now()),
                 Wake::Now => Some(self.stack.now()),
                 Wake::At(time) => earlier(due, Some(time)),
                 Wake::Never => due,

@@ -47,9 +47,7 @@ impl Cable {
     pub fn join(one: Tap, other: Tap, model: &LinkModel, seed: u64, cpu: Option<usize>) -> io::Result<Cable> {
         let waker = Waker::new()?;
         let stopped = Arc::new(AtomicBool::new(false));
-        let mut random = model.random(seed);
-        let mut link = || Link::new(model.clone(), random.child()).map_err(|error| io::Error::other(error.to_string()));
-        let links = [link()?, link()?];
+        let links = Link::both_ways([model, model], seed).map_err(io::Error::other)?;
         let carrier = Carrier { taps: [one, other], links, clock: Clock::start(), buffer: vec![0; RECEIVE_BYTES] };
         let (rest, flag) = (waker.clone(), Arc::clone(&stopped));
         let work = move || {

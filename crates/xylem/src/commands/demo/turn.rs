@@ -16,7 +16,7 @@ use std::io;
 use std::sync::Arc;
 use xylem_graph::file::Graph;
 use xylem_graph::link::LinkModel;
-use xylem_host::device::{Impaired, TapDevice, WireDevice};
+use xylem_host::device::{Device, Impaired, PacketDevice, TapDevice, WireDevice};
 use xylem_host::namespace::Namespace;
 use xylem_host::shell::Shell;
 use xylem_host::stack::Stack;
@@ -108,6 +108,29 @@ impl<'a> Turn<'a> {
         let namespace = place::namespace(CONGESTION)?;
         let tap = place::tap(&namespace, CLIENT, link.is_none())?;
         let device = TapDevice::new(tap).map_err(io::Error::other)?;
+        let name = if link.is_none() { "tap" } else { "tap, offloads off" };
+        Turn::of_xylem_on(common, link, Box::new(device), name, namespace)
+    }
+
+    /// Xylem's turn over packet sockets at the other end of the client's cable: what is left where there is no TAP.
+    ///
+    /// # Errors
+    /// This process may not have namespaces, veths or packet sockets, or the graph does not fit.
+    pub fn of_xylem_by_packet(common: &'a Common, link: Option<&LinkModel>) -> io::Result<Turn<'a>> {
+        let (client, server) = (place::namespace(CONGESTION)?, place::namespace(CONGESTION)?);
+        let device = PacketDevice::new(place::packet(&client, &server)?).map_err(io::Error::other)?;
+        let (device, name) =
+            if link.is_none() { (device, "packet") } else { (device.without_offloads(), "packet, offloads off") };
+        Turn::of_xylem_on(common, link, Box::new(device), name, client)
+    }
+
+    fn of_xylem_on(
+        common: &'a Common,
+        link: Option<&LinkModel>,
+        device: Box<dyn Device>,
+        name: &str,
+        client: Namespace,
+    ) -> io::Result<Turn<'a>> {
         let builder = Stack::builder().catalogue(catalogue::builtin()).shell(Shell::Inline);
         let graph = xylem_graph(common, SERVER)?;
         let builder = match link {
@@ -119,16 +142,17 @@ impl<'a> Turn<'a> {
         let serving = Serving::on_xylem(stack.clone(), Arc::clone(&common.shelf), common.processors.server)?;
         let ran = Ran {
             stack: "xylem",
-            device: if link.is_none() { "tap" } else { "tap, offloads off" }.into(),
+            device: name.into(),
             mode,
             congestion: CONGESTION.into(),
             link: link.map(LinkModel::to_string),
             client: common.tool.name().into(),
         };
-        Ok(Turn { common, ran, serving, end: End::Kernel(namespace), _cable: None, stack: Some(stack) })
+        Ok(Turn { common, ran, serving, end: End::Kernel(client), _cable: None, stack: Some(stack) })
     }
 
-    /// Xylem at both ends of an in-process wire: what is left where there is no TAP.
+    /// Xylem at both ends of an in-process wire: what is left where there is neither a TAP nor
+    /// a packet socket.
     ///
     /// # Errors
     /// The graph does not fit.
