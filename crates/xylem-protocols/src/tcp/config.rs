@@ -3,6 +3,7 @@
 //! connection by `Control::Set`.
 
 use super::congestion::{Algorithm, Algorithms, CUBIC};
+use super::cookie::CookieUse;
 use super::ecn::EcnUse;
 use xylem_core::Duration;
 
@@ -19,6 +20,8 @@ pub struct TcpConfig {
     pub enables_max: usize,
     /// Half-open connections at once, over all enables; each enable has its backlog besides.
     pub embryos_max: usize,
+    /// When SYNs are answered without remembering them (RFC 4987, section 3.6).
+    pub syn_cookies: CookieUse,
     /// Connections in TIME-WAIT at once; beyond it the one that has waited longest goes.
     pub time_wait_max: usize,
     /// How long a segment may live in the network: TIME-WAIT lasts twice as long (RFC 9293, MUST-13; the RFC says two
@@ -86,6 +89,7 @@ impl Default for TcpConfig {
             connections_max: 65_536,
             enables_max: 1024,
             embryos_max: 16_384,
+            syn_cookies: CookieUse::Overflow,
             time_wait_max: 32_768,
             segment_lifetime_max: Duration::from_secs(30),
             retransmission_timeout_initial: Duration::from_secs(1),

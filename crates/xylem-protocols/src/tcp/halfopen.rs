@@ -2,6 +2,7 @@
 //! last message of the handshake makes a path of it (RFC 9293, sections 3.10.7.2 and 3.10.7.4, SYN-RECEIVED).
 
 use super::config::TcpConfig;
+use super::cookie::{self, CookieUse};
 use super::demux::{answer_with_reset, reply};
 use super::drops;
 use super::ecn::Ecn;
@@ -14,7 +15,7 @@ use super::segment::{Answer, Segment};
 use super::session::TcpSession;
 use super::timestamps::Clock;
 use std::sync::atomic::Ordering;
-use xylem_core::{Demux, Duration, Facts, Instant, OpenError, Opening, Outbox};
+use xylem_core::{Demux, Duration, EnableId, Facts, Instant, OpenError, Opening, Outbox};
 use xylem_wire::{SequenceNumber, TcpFlags};
 
 impl TcpProtocol {
@@ -73,9 +74,10 @@ impl TcpProtocol {
             initial = beyond + u32::from(u16::MAX);
         }
         let offer = Offer::of(segment, &self.config, ends);
-        let announced = announced_segment_size(&self.config, self.mtu.load(Ordering::Relaxed));
-        let due = out.now + self.embryo_wait(0);
-        let embryo = Embryo::new(listener.id, initial, segment.sequence, offer, segment.window, announced, due);
+        if self.wants_cookie(listener) {
+            return self.answer_with_cookie(listener, segment, &offer, ends, out);
+        }
+        let embryo = self.embryo(listener.id, initial, segment, offer, out.now);
         match lock(&self.embryos).add(*ends, embryo, listener.backlog) {
             None => return Demux::Drop(&drops::EMBRYOS_FULL),
             Some(true) => out.dropped(&drops::EMBRYO_EVICTED),
@@ -83,6 +85,76 @@ impl TcpProtocol {
         }
         reply(&self.syn_ack(&embryo, ends, out.now), ends, out);
         Demux::Keep
+    }
+
+    fn announced(&self) -> u16 {
+        announced_segment_size(&self.config, self.mtu.load(Ordering::Relaxed))
+    }
+
+    fn wants_cookie(&self, listener: Listener) -> bool {
+        match self.config.syn_cookies {
+            CookieUse::Off => false,
+            CookieUse::Overflow => !lock(&self.embryos).has_room(listener.id, listener.backlog),
+            CookieUse::Always => true,
+        }
+    }
+
+    /// Answers a SYN and remembers nothing of it. Its data, if it has any, comes again.
+    fn answer_with_cookie(
+        &self,
+        listener: Listener,
+        segment: &Segment,
+        offer: &Offer,
+        ends: &Ends,
+        out: &mut Outbox,
+    ) -> Demux {
+        let initial = self.cookies.bake(ends, segment.sequence, offer.segment_size, out.now);
+        let embryo = self.embryo(listener.id, initial, segment, *offer, out.now);
+        let mut answer = self.syn_ack(&embryo, ends, out.now);
+        if let Some(timestamps) = &mut answer.options.timestamps {
+            timestamps.value = cookie::stamp(timestamps.value, offer);
+        } else {
+            // What cannot come back cannot be agreed upon.
+            answer.options.window_scale = None;
+            answer.options.sack_permitted = false;
+            answer.flags = answer.flags.without(TcpFlags::ECE);
+        }
+        reply(&answer, ends, out);
+        Demux::Keep
+    }
+
+    /// An acknowledgment that fits nothing we remember, for an enable: it may bring a cookie back. The segment that
+    /// completes a handshake may be lost; the one behind it, with data, does as well while it begins where that one did.
+    pub(super) fn from_cookie(
+        &self,
+        listener: Listener,
+        segment: &Segment,
+        ends: &Ends,
+        out: &mut Outbox,
+    ) -> Option<Demux> {
+        if segment.has(TcpFlags::SYN) {
+            return None;
+        }
+        let (peer, initial) = (segment.sequence - 1, segment.acknowledgment - 1);
+        let size = self.cookies.taste(ends, peer, initial, out.now)?;
+        let mut offer = cookie::offer(segment, size);
+        // The settings may have changed the offer already when the cookie was made; they never add to it.
+        offer.window_scale = offer.window_scale.filter(|_| self.config.window_scaling);
+        offer.timestamp = offer.timestamp.filter(|_| self.config.timestamps);
+        let mut embryo = self.embryo(listener.id, initial, segment, offer, out.now);
+        embryo.peer = peer;
+        // It has shown that it is there: room is made for it beyond what SYNs may fill, until its path is made, now.
+        if lock(&self.embryos).add_proven(*ends, embryo, listener.backlog) {
+            Some(Demux::Open(listener.id))
+        } else {
+            Some(Demux::Drop(&drops::EMBRYOS_FULL))
+        }
+    }
+
+    /// An embryo that begins now.
+    fn embryo(&self, enable: EnableId, initial: SequenceNumber, syn: &Segment, offer: Offer, now: Instant) -> Embryo {
+        let due = now + self.embryo_wait(0);
+        Embryo::new(enable, initial, syn.sequence, offer, syn.window, self.announced(), due)
     }
 
     fn syn_ack(&self, embryo: &Embryo, ends: &Ends, now: Instant) -> Answer {

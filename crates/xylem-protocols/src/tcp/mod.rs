@@ -6,6 +6,7 @@ mod acknowledge;
 mod arrive;
 mod config;
 pub mod congestion;
+mod cookie;
 mod demux;
 pub mod drops;
 mod ecn;
@@ -50,6 +51,7 @@ mod wishes;
 mod tests;
 
 pub use config::TcpConfig;
+pub use cookie::{CookieCounts, CookieUse};
 pub use ecn::EcnUse;
 pub use moving::QUEUED_MAX;
 pub use protocol::TcpProtocol;

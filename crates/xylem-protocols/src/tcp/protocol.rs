@@ -2,6 +2,7 @@
 //! passive opens in `enables`, and their handshakes in `halfopen` (RFC 9293, section 3.10).
 
 use super::config::TcpConfig;
+use super::cookie::{CookieCounts, Cookies};
 use super::drops;
 use super::embryo::Embryos;
 use super::enables::Listener;
@@ -32,6 +33,7 @@ pub struct TcpProtocol {
     pub(super) paths: Map<Ends, PathId>,
     pub(super) enables: Map<(Option<IpAddr>, Port), Listener>,
     pub(super) beginnings: Beginnings,
+    pub(super) cookies: Cookies,
     pub(super) embryos: Arc<Mutex<Embryos>>,
     pub(super) time_waits: Mutex<TimeWaits>,
     /// The next deadline of each of the two.
@@ -55,6 +57,7 @@ impl TcpProtocol {
             paths: Map::new(config.connections_max, random),
             enables: Map::new(config.enables_max, random),
             beginnings: Beginnings::new(random),
+            cookies: Cookies::new(random),
             embryos: Arc::new(Mutex::new(embryos)),
             time_waits: Mutex::new(time_waits),
             mtu: AtomicUsize::new(config.unopened_mtu),
@@ -65,6 +68,11 @@ impl TcpProtocol {
     /// How many connections are open, half-open and in TIME-WAIT without a path: for tests and tables.
     pub fn counts(&self) -> (usize, usize, usize) {
         (self.paths.len(), lock(&self.embryos).len(), lock(&self.time_waits).len())
+    }
+
+    /// How SYN cookies went: for tests and tables.
+    pub fn cookie_counts(&self) -> CookieCounts {
+        self.cookies.counts()
     }
 
     /// Binds the ends of an active open: the port asked for, or any free one.

@@ -7,7 +7,7 @@ use xylem_core::{Checksum, DropReason, Message, View};
 use xylem_wire::{Header, Malformed, Port, SackBlocks, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 
 /// What arrived, without its payload.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Segment {
     pub sequence: SequenceNumber,
     /// Means something only with ACK.

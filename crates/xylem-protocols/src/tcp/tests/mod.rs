@@ -3,6 +3,7 @@
 
 mod closing;
 mod congestion;
+mod cookies;
 mod ecn;
 mod handshake;
 mod host;

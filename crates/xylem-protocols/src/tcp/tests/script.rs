@@ -7,6 +7,7 @@ use crate::tcp::TcpConfig;
 use crate::tcp::congestion::RENO;
 use crate::tcp::ends::Ends;
 use crate::tcp::segment::{Answer, read_header};
+use std::net::IpAddr;
 use xylem_core::{Duration, Endpoint, Instant, Message};
 use xylem_wire::{Header, Port, SackBlock, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 
@@ -201,8 +202,13 @@ impl Script {
 
     /// A segment of the peer as bytes, its checksum right.
     pub fn build(&self, segment: &Segment) -> Message {
+        self.build_from(B, A, segment)
+    }
+
+    /// The same from one host to another.
+    pub fn build_from(&self, from: IpAddr, to: IpAddr, segment: &Segment) -> Message {
         let end = |address, port| Endpoint { address, port: Port(port) };
-        let ends = Ends { local: end(B, self.peer_port), remote: end(A, self.our_port) };
+        let ends = Ends { local: end(from, self.peer_port), remote: end(to, self.our_port) };
         let has_acknowledgment = segment.flags.contains(TcpFlags::ACK);
         let acknowledgment = match segment.raw_acknowledgment {
             Some(number) => number,
