@@ -8,7 +8,7 @@ use super::segment::{Answer, Segment};
 use super::session::TcpSession;
 use super::state::State;
 use xylem_core::{Control, DropReason, Duration, Instant, Outbox};
-use xylem_wire::{SackBlocks, TcpFlags};
+use xylem_wire::{SackBlocks, TcpFlags, TcpOptions};
 
 /// Those below hear at most so often that the peer is alive: neighbours count in tens of seconds (RFC 4861, section 10).
 const CONFIRM_EVERY: Duration = Duration::from_secs(1);
@@ -222,6 +222,8 @@ impl TcpSession {
             sequence: self.send.bare_number(),
             acknowledgment: self.receive.next,
             flags: TcpFlags::RST | TcpFlags::ACK,
+            // RFC 7323, section 3.2: on a reset too, though nobody needs it there.
+            options: TcpOptions { timestamps: self.clock.stamp(out.now), ..TcpOptions::NONE },
             ..Answer::default()
         };
         self.send_answer(&answer, out);

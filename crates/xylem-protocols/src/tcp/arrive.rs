@@ -81,6 +81,11 @@ impl TcpSession {
         let is_reset = segment.has(TcpFlags::RST);
         if self.clock.agreed && !is_reset {
             if segment.timestamps.is_none() {
+                if segment.has(TcpFlags::SYN) {
+                    // A peer that has forgotten us may have forgotten its clock too, and must be told (RFC 5961, section 4).
+                    self.challenge(out.now);
+                    return Verdict::Drop(&drops::DOUBTFUL_SYN);
+                }
                 return Verdict::Drop(&drops::NO_TIMESTAMP);
             }
             if self.clock.is_old(segment, out.now) {
