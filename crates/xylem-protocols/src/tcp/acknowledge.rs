@@ -28,6 +28,7 @@ impl TcpSession {
             self.progress(segment, out);
             self.opened(out);
             self.take_window(segment);
+            self.after_acknowledgment(out.now);
             return Ok(());
         }
         // RFC 5961, section 5.2 (RFC 9293, MAY-12): neither of the future nor of long ago.

@@ -5,6 +5,7 @@
 use super::congestion::{Algorithm, Algorithms, CUBIC};
 use super::cookie::CookieUse;
 use super::ecn::EcnUse;
+use super::fast_open::FastOpenUse;
 use xylem_core::Duration;
 
 /// Settings of one TCP in one graph.
@@ -54,6 +55,8 @@ pub struct TcpConfig {
     pub window_scaling: bool,
     /// Whether timestamps are offered (RFC 7323, section 3).
     pub timestamps: bool,
+    /// Which sides of fast open are played (RFC 7413), where applications ask for it.
+    pub fast_open: FastOpenUse,
     /// Whether congestion marks are used (RFC 3168).
     pub ecn: EcnUse,
     /// Whether selective acknowledgments are offered (RFC 2018); without them losses are found as RFC 6582 says.
@@ -106,6 +109,7 @@ impl Default for TcpConfig {
             window_scaling: true,
             timestamps: true,
             selective_acknowledgments: true,
+            fast_open: FastOpenUse::Both,
             ecn: EcnUse::Passive,
             no_delay: false,
             congestion: &CUBIC,

@@ -25,6 +25,10 @@ pub(crate) struct Embryo {
     pub announced: u16,
     /// How often the SYN-ACK was sent again.
     pub attempts: u8,
+    /// Its SYN brought data that may be taken at once.
+    pub early: bool,
+    /// The SYN-ACK grants a cookie for fast open.
+    pub grants: bool,
     /// When the SYN-ACK is sent again.
     pub due: Instant,
     /// Which embryo it is, in order of birth.
@@ -163,6 +167,13 @@ impl Embryos {
         Some(*embryo)
     }
 
+    /// What its SYN brought was not taken with the SYN: now it is as any other.
+    pub fn forget_early(&mut self, ends: &Ends) {
+        if let Some(embryo) = self.all.get_mut(ends) {
+            embryo.early = false;
+        }
+    }
+
     /// Its SYN-ACK went out again, or could not: the next time comes after `wait`.
     pub fn postpone(&mut self, ends: &Ends, attempts: u8, now: Instant, wait: Duration) {
         if let Some(embryo) = self.all.get_mut(ends) {
@@ -186,6 +197,18 @@ impl Embryo {
         announced: u16,
         due: Instant,
     ) -> Embryo {
-        Embryo { enable, initial, peer, offer, window, announced, attempts: 0, due, serial: 0 }
+        Embryo {
+            enable,
+            initial,
+            peer,
+            offer,
+            window,
+            announced,
+            attempts: 0,
+            early: false,
+            grants: false,
+            due,
+            serial: 0,
+        }
     }
 }

@@ -5,10 +5,12 @@ use super::config::TcpConfig;
 use super::cookie::{self, CookieUse};
 use super::demux::{answer_with_reset, reply};
 use super::drops;
+use super::early::Early;
 use super::ecn::Ecn;
 use super::embryo::Embryo;
 use super::enables::Listener;
 use super::ends::Ends;
+use super::fast_open::Worth;
 use super::options::{Offer, announced_segment_size, on_syn};
 use super::protocol::{TcpProtocol, lock, stand};
 use super::segment::{Answer, Segment};
@@ -16,7 +18,7 @@ use super::session::TcpSession;
 use super::timestamps::Clock;
 use std::sync::atomic::Ordering;
 use xylem_core::{Demux, Duration, EnableId, Facts, Instant, OpenError, Opening, Outbox};
-use xylem_wire::{SequenceNumber, TcpFlags};
+use xylem_wire::{SequenceNumber, TcpFlags, TcpOptions};
 
 impl TcpProtocol {
     /// A segment for a half-open connection.
@@ -56,6 +58,9 @@ impl TcpProtocol {
         } else if embryo.offer.timestamp.is_some() {
             return Demux::Drop(&drops::NO_TIMESTAMP);
         }
+        if embryo.early {
+            lock(&self.embryos).forget_early(ends);
+        }
         Demux::Open(embryo.enable)
     }
 
@@ -74,17 +79,38 @@ impl TcpProtocol {
             initial = beyond + u32::from(u16::MAX);
         }
         let offer = Offer::of(segment, &self.config, ends);
+        let early = self.early_of(listener, segment, ends, out.now);
         if self.wants_cookie(listener) {
             return self.answer_with_cookie(listener, segment, &offer, ends, out);
         }
-        let embryo = self.embryo(listener.id, initial, segment, offer, out.now);
+        let mut embryo = self.embryo(listener.id, initial, segment, offer, out.now);
+        (embryo.early, embryo.grants) = early;
         match lock(&self.embryos).add(*ends, embryo, listener.backlog) {
             None => return Demux::Drop(&drops::EMBRYOS_FULL),
             Some(true) => out.dropped(&drops::EMBRYO_EVICTED),
             Some(false) => {}
         }
+        if embryo.early {
+            // The path takes the data, and answers.
+            return Demux::Open(listener.id);
+        }
         reply(&self.syn_ack(&embryo, ends, out.now), ends, out);
         Demux::Keep
+    }
+
+    /// Whether the data of a SYN may be taken at once, and whether its answer grants a cookie (RFC 7413, section 4.1.2).
+    fn early_of(&self, listener: Listener, segment: &Segment, ends: &Ends, now: Instant) -> (bool, bool) {
+        let Some(cookie) = segment.fast_open.filter(|_| self.config.fast_open.is_server()) else {
+            return (false, false);
+        };
+        let Some(pending) = lock(&self.early).get(&listener.id).cloned() else { return (false, false) };
+        if cookie.is_empty() {
+            return (false, true);
+        }
+        let worth = self.granting.judge(ends, &cookie, now);
+        // Too many that have proven nothing yet: data has to wait for the end of the handshake, as it always did.
+        let early = worth != Worth::Wrong && segment.payload > 0 && pending.has_room(now);
+        (early, worth != Worth::Right)
     }
 
     fn announced(&self) -> u16 {
@@ -165,7 +191,10 @@ impl TcpProtocol {
             flags: TcpFlags::SYN | TcpFlags::ACK | Ecn::on_answer(embryo.offer.ecn),
             window: TcpConfig::buffer(self.config.receive_buffer).min(u32::from(u16::MAX)) as u16,
             urgent: 0,
-            options: on_syn(&self.config, embryo.announced, clock, Some(&embryo.offer)),
+            options: TcpOptions {
+                fast_open: embryo.grants.then(|| self.granting.grant(ends, now)),
+                ..on_syn(&self.config, embryo.announced, clock, Some(&embryo.offer))
+            },
         }
     }
 
@@ -179,9 +208,19 @@ impl TcpProtocol {
     pub(super) fn open_passive(&self, opening: &mut Opening<'_>, facts: &Facts, ends: Ends) -> Result<(), OpenError> {
         let embryo = lock(&self.embryos).find(&ends).ok_or(OpenError::NoEmbryo)?;
         let binding = self.bind_ends(ends, opening.path)?;
+        let pending = embryo.early.then(|| lock(&self.early).get(&embryo.enable).cloned()).flatten();
+        let ticket = pending.and_then(|pending| pending.take(opening.now));
+        if embryo.early && ticket.is_none() {
+            // Others were faster. The embryo stays, and answers as any other when its time comes.
+            return Err(OpenError::Full("connections that bring data early"));
+        }
         lock(&self.embryos).remove(&ends);
         let clock = Clock::new(self.beginnings.clock_offset(&ends));
-        let session = TcpSession::passive(self.config.clone(), ends, facts, &embryo, clock, opening.now);
+        let mut session = TcpSession::passive(self.config.clone(), ends, facts, &embryo, clock, opening.now);
+        if let Some(ticket) = ticket {
+            let renewal = embryo.grants.then(|| self.granting.grant(&ends, opening.now));
+            session.expect_early(Early::Taken { ticket, syn: embryo.peer, renewal });
+        }
         stand(opening, session, ends, binding);
         Ok(())
     }

@@ -49,6 +49,8 @@ pub struct TcpSession {
     pub(super) rare: Option<Box<Rare>>,
     /// Small segments go at once.
     pub(super) no_delay: bool,
+    /// Data that went with a SYN was taken.
+    pub(super) early_taken: bool,
     /// Windows are scaled.
     pub(super) scaled: bool,
     /// The application has closed.
@@ -119,6 +121,7 @@ impl TcpSession {
             sent_at: now,
             confirmed_at: now,
             rare: None,
+            early_taken: false,
             scaled: false,
             closed: false,
             finished: false,

@@ -159,7 +159,7 @@ impl TcpSession {
 
     /// Sends our SYN, for the first time or again; with an acknowledgment if the peer's has come.
     pub(super) fn send_syn(&mut self, out: &mut Outbox) {
-        let Some(message) = self.message(0, out) else { return };
+        let Some(mut message) = self.message(0, out) else { return };
         let has_peers = self.state != State::SynSent;
         let mut flags = TcpFlags::SYN;
         flags |= if has_peers {
@@ -175,13 +175,19 @@ impl TcpSession {
             ecn: self.ecn.agreed,
         });
         let clock = self.clock.value(out.now);
+        let mut options = super::options::on_syn(&self.config, self.sizes.announced, clock, offer.as_ref());
+        options.fast_open = self.renewal();
+        let early = if has_peers { 0 } else { self.begin_early(&mut options) };
+        self.send.queue.share(&mut message, 0, early);
+        let window = self.window_of_syn();
+        self.receive.edge = self.receive.edge.later(self.receive.next + window);
         let answer = Answer {
             sequence: self.send.unacknowledged,
             acknowledgment: self.receive.next,
             flags,
-            window: self.window_of_syn() as u16,
+            window: window as u16,
             urgent: 0,
-            options: super::options::on_syn(&self.config, self.sizes.announced, clock, offer.as_ref()),
+            options,
         };
         self.emit(&answer, message, out);
         let end = self.send.unacknowledged + 1;
@@ -191,7 +197,8 @@ impl TcpSession {
             self.retransmission.sent(end, out.now);
             self.retransmission.progress_at = out.now;
         }
-        (self.send.next, self.send.highest) = (end, end);
+        self.send.next = self.send.next.later(end + early);
+        self.send.highest = self.send.highest.later(end + early);
         self.sent_at = out.now;
     }
 

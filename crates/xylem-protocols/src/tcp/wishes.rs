@@ -203,6 +203,7 @@ impl TcpSession {
             segment_size: self.sizes.segment as usize,
             peer_window: self.send.window as usize,
             urgent: self.receive.urgent_ahead() as usize,
+            fast_open: self.early_taken,
             ecn: self.ecn.agreed,
             marks: u64::from(self.ecn.marks),
         }

@@ -5,6 +5,7 @@ mod closing;
 mod congestion;
 mod cookies;
 mod ecn;
+mod fast_open;
 mod handshake;
 mod host;
 mod hostile;

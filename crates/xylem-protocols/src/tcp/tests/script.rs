@@ -9,7 +9,9 @@ use crate::tcp::ends::Ends;
 use crate::tcp::segment::{Answer, read_header};
 use std::net::IpAddr;
 use xylem_core::{Duration, Endpoint, Instant, Message};
-use xylem_wire::{Header, Port, SackBlock, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use xylem_wire::{
+    FastOpenCookie, Header, Port, SackBlock, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+};
 
 /// The port of the scripted peer, and ours.
 const PEER: u16 = 80;
@@ -92,6 +94,11 @@ impl Segment {
     /// So many of the segments it stands for were marked on the way.
     pub fn marked(self, marks: u16) -> Segment {
         Segment { marks, ..self }
+    }
+    /// With a cookie for fast open, or with no bytes the request for one.
+    pub fn cookie(mut self, cookie: &[u8]) -> Segment {
+        self.options.fast_open = FastOpenCookie::new(cookie);
+        self
     }
     /// Acknowledges this number, whatever our SYN's was.
     pub fn raw(mut self, number: SequenceNumber) -> Segment {
