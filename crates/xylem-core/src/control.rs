@@ -64,6 +64,9 @@ pub enum Control {
     Answer(Answer),
     /// Downward: the application's wish.
     Set(Setting),
+    /// Downward: the path takes network packets of so many bytes and no larger, as the transport believes (RFC 5927,
+    /// section 7).
+    PathMtu(usize),
     /// Downward: a session has learnt something that its protocol shall remember for those that come after it.
     Learnt(Learnt),
     /// From one protocol to another: a message could not be delivered, and whoever reports such things may tell its
@@ -93,6 +96,7 @@ impl Control {
             | Control::Doubted
             | Control::Question(..)
             | Control::Set(_)
+            | Control::PathMtu(_)
             | Control::Learnt(_)
             | Control::Undeliverable(..) => true,
             Control::Facts(_)
@@ -227,6 +231,10 @@ pub struct Status {
     pub retransmitted: u64,
     /// Largest segment sent, payload bytes.
     pub segment_size: usize,
+    /// Bytes that are received at most before the application reads them.
+    pub receive_buffer: usize,
+    /// Bytes of buffers that hold what was sent and not acknowledged, at most.
+    pub send_buffer: usize,
     /// The peer's advertised window in bytes.
     pub peer_window: usize,
     /// Urgent bytes not read yet.

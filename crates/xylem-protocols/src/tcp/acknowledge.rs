@@ -91,6 +91,7 @@ impl TcpSession {
         let acknowledgment = segment.acknowledgment;
         let is_syn = self.send.first.is_after(self.send.unacknowledged);
         let syn_was_lost = is_syn && self.retransmission.attempts > 0;
+        let bytes = acknowledgment.since(self.send.unacknowledged).max(0) as u32;
         self.send.acknowledge(acknowledgment);
         // RFC 6298, section 5.3.
         self.retransmission.deadline = None;
@@ -103,6 +104,7 @@ impl TcpSession {
         if let Some(round_trip) = self.retransmission.smoothed().filter(|_| is_syn) {
             self.recovery.opened(round_trip, out.now);
         }
+        self.path_progress(bytes, out.now);
         self.confirm(out);
         self.wake_writer(out);
     }
@@ -145,6 +147,7 @@ impl TcpSession {
             self.ecn.reduced(self.send.highest);
         }
         if news.has_entered {
+            self.path_lost(news.lost);
             self.congestion.lost(&loss);
             self.ecn.reduced(self.send.highest);
             // What goes again is waited for from now on (RFC 6675, section 5, step 4.3).

@@ -4,6 +4,7 @@
 
 mod acknowledge;
 mod arrive;
+mod autotune;
 mod config;
 pub mod congestion;
 mod cookie;
@@ -23,6 +24,7 @@ mod isn;
 mod moving;
 mod options;
 pub mod pacing;
+mod path_mtu;
 mod ports;
 pub mod protocol;
 mod prr;
@@ -58,5 +60,6 @@ pub use cookie::{CookieCounts, CookieUse};
 pub use ecn::EcnUse;
 pub use fast_open::FastOpenUse;
 pub use moving::QUEUED_MAX;
+pub use path_mtu::MtuProbing;
 pub use protocol::TcpProtocol;
 pub use session::TcpSession;

@@ -2,6 +2,7 @@
 //! stay small.
 
 use super::early::Early;
+use super::path_mtu::Search;
 use super::session::TcpSession;
 use xylem_core::{Duration, Instant};
 
@@ -18,6 +19,10 @@ pub(crate) struct Rare {
     pub challenged_from: Instant,
     /// How many challenge acknowledgments were sent in it.
     pub challenges: u16,
+    /// What a router said of the path's MTU, though larger packets had arrived.
+    pub claimed_mtu: Option<u16>,
+    /// The search for the largest segment.
+    pub search: Option<Search>,
     /// What fast open has to know until the handshake ends.
     pub early: Option<Early>,
 }

@@ -102,6 +102,7 @@ impl TcpSession {
                 // What is lost goes again from the oldest byte on; the window decides how fast (RFC 5681, section 3.1).
                 self.congestion.timed_out(&Loss { now: out.now, in_flight, bytes: news.lost }, again);
                 self.ecn.reduced(self.send.highest);
+                self.path_timed_out(out);
             }
             State::TimeWait { .. } | State::Closed => {}
         }

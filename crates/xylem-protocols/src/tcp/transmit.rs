@@ -59,6 +59,7 @@ impl TcpSession {
 
     /// Sends data that was never sent.
     fn send_new(&mut self, out: &mut Outbox) {
+        self.send_size_probe(out);
         let options = self.clock.option_length();
         while self.recovery.flight.has_room() {
             let (window, governs) = (self.congestion.window(), self.congestion.governs_recovery());
@@ -196,6 +197,10 @@ impl TcpSession {
         } else {
             self.retransmission.sent(end, out.now);
             self.retransmission.progress_at = out.now;
+            if self.state.transmits() {
+                // Data may follow before the SYN is acknowledged, which is then the first of what is in flight.
+                self.recovery.sent(1, out.now);
+            }
         }
         self.send.next = self.send.next.later(end + early);
         self.send.highest = self.send.highest.later(end + early);
@@ -277,6 +282,9 @@ impl TcpSession {
 
     /// There is room again for whoever found too little: told when half of the budget is free.
     pub(super) fn wake_writer(&mut self, out: &mut Outbox) {
+        if self.send.starved {
+            self.tune_send(out);
+        }
         if self.send.starved && self.send.room() >= self.send.budget as usize / 2 {
             self.send.starved = false;
             out.writable();
@@ -305,7 +313,8 @@ impl TcpSession {
 
     /// The tail is probed if nothing comes back, where the peer would take it.
     fn wait_for_tail(&mut self, now: Instant) {
-        let takes = self.state.transmits() && self.send.window > 0;
+        let is_open = !matches!(self.state, State::SynReceived(_));
+        let takes = self.state.transmits() && is_open && self.send.window > 0;
         if let Some(timer) = self.retransmission.deadline.filter(|_| takes) {
             self.recovery.wait_for_tail(self.sizes.segment, self.retransmission.smoothed(), timer, now);
         }

@@ -1,6 +1,7 @@
 //! What TCP does, seen from outside: two of them over a link that does what links do, and one against a script of exact
 //! segments. Nothing here knows IP: a tiny linker offers facts and carries segments with their addresses.
 
+mod autotune;
 mod closing;
 mod congestion;
 mod cookies;
@@ -13,6 +14,7 @@ mod link;
 mod losses;
 mod moving;
 mod options;
+mod path_mtu;
 mod recovering;
 mod script;
 mod selective;

@@ -11,7 +11,7 @@ fn a_syn_offers_and_its_answer_takes_up_what_was_offered() {
     script.host.open(script.now, None, 80).unwrap();
     script.host.expire(script.now);
     let syn = script.raw_sent().remove(0);
-    assert_eq!((syn.options.mss, syn.options.window_scale), (Some(1460), Some(3)));
+    assert_eq!((syn.options.mss, syn.options.window_scale), (Some(1460), Some(7)));
     assert!(syn.options.timestamps.is_some() && syn.options.sack_permitted);
 
     let offers = [(None, None), (Some(7), None), (None, Some(5)), (Some(0), Some(5))];

@@ -3,10 +3,10 @@
 
 use super::host::Host;
 use super::link::{A, B};
-use crate::tcp::TcpConfig;
 use crate::tcp::congestion::RENO;
 use crate::tcp::ends::Ends;
 use crate::tcp::segment::{Answer, read_header};
+use crate::tcp::{MtuProbing, TcpConfig};
 use std::net::IpAddr;
 use xylem_core::{Duration, Endpoint, Instant, Message};
 use xylem_wire::{
@@ -149,10 +149,18 @@ impl Script {
         }
     }
 
-    /// The usual settings of scripts: no timestamps, so that payloads are whole segments.
+    /// The usual settings of scripts: no timestamps, so that payloads are whole segments, and buffers that stay.
     pub fn config() -> TcpConfig {
         // Reno, whose windows can be worked out by hand.
-        TcpConfig { timestamps: false, window_scaling: false, congestion: &RENO, ..TcpConfig::default() }
+        TcpConfig {
+            congestion: &RENO,
+            timestamps: false,
+            window_scaling: false,
+            receive_buffer_max: 0,
+            send_buffer_max: 0,
+            mtu_probing: MtuProbing::Off,
+            ..TcpConfig::default()
+        }
     }
 
     /// A connection in SYN-SENT: its SYN is taken.
