@@ -6,7 +6,7 @@ use super::cookie::{self, CookieUse};
 use super::demux::{answer_with_reset, reply};
 use super::drops;
 use super::early::Early;
-use super::ecn::Ecn;
+use super::ecn::{Ecn, EcnUse};
 use super::embryo::Embryo;
 use super::enables::Listener;
 use super::ends::Ends;
@@ -167,6 +167,8 @@ impl TcpProtocol {
         // The settings may have changed the offer already when the cookie was made; they never add to it.
         offer.window_scale = offer.window_scale.filter(|_| self.config.window_scaling);
         offer.timestamp = offer.timestamp.filter(|_| self.config.timestamps);
+        offer.selective &= self.config.selective_acknowledgments;
+        offer.ecn &= self.config.ecn != EcnUse::Off;
         let mut embryo = self.embryo(listener.id, initial, segment, offer, out.now);
         embryo.peer = peer;
         // It has shown that it is there: room is made for it beyond what SYNs may fill, until its path is made, now.

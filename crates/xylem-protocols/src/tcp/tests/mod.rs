@@ -2,6 +2,7 @@
 //! segments. Nothing here knows IP: a tiny linker offers facts and carries segments with their addresses.
 
 mod autotune;
+mod blind;
 mod closing;
 mod congestion;
 mod cookies;
