@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 use std::time::Duration;
+use xylem_wire::FastOpenCookie;
 
 /// Whether a session or protocol has dealt with a control. What is not handled travels on in its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,11 @@ pub enum Control {
     Answer(Answer),
     /// Downward: the application's wish.
     Set(Setting),
+    /// Downward: the path takes network packets of so many bytes and no larger, as the transport believes (RFC 5927,
+    /// section 7).
+    PathMtu(usize),
+    /// Downward: a session has learnt something that its protocol shall remember for those that come after it.
+    Learnt(Learnt),
     /// From one protocol to another: a message could not be delivered, and whoever reports such things may tell its
     /// sender.
     Undeliverable(NetworkErrorKind, Box<Undeliverable>),
@@ -90,6 +96,8 @@ impl Control {
             | Control::Doubted
             | Control::Question(..)
             | Control::Set(_)
+            | Control::PathMtu(_)
+            | Control::Learnt(_)
             | Control::Undeliverable(..) => true,
             Control::Facts(_)
             | Control::Writable
@@ -98,6 +106,26 @@ impl Control {
             | Control::Answer(_) => false,
         }
     }
+}
+
+/// What a session hands on to its protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Learnt {
+    /// A server has granted a cookie, by which it will take data with the first segment (RFC 7413, section 4.1.3).
+    FastOpen {
+        /// Which server.
+        server: IpAddr,
+        /// What to show it next time.
+        cookie: FastOpenCookie,
+        /// The largest segment it takes, payload bytes.
+        segment_size: u16,
+    },
+    /// A server, or the way to it, does not take data with the first segment.
+    NoFastOpen {
+        /// Which server.
+        server: IpAddr,
+    },
 }
 
 /// What happened to a conversation.
@@ -203,10 +231,16 @@ pub struct Status {
     pub retransmitted: u64,
     /// Largest segment sent, payload bytes.
     pub segment_size: usize,
+    /// Bytes that are received at most before the application reads them.
+    pub receive_buffer: usize,
+    /// Bytes of buffers that hold what was sent and not acknowledged, at most.
+    pub send_buffer: usize,
     /// The peer's advertised window in bytes.
     pub peer_window: usize,
     /// Urgent bytes not read yet.
     pub urgent: usize,
+    /// Data went with the first segment and was taken (RFC 7413).
+    pub fast_open: bool,
     /// Congestion marks are used on this connection (RFC 3168).
     pub ecn: bool,
     /// Segments that arrived with a congestion mark.

@@ -33,8 +33,8 @@ pub use attributes::{Attributes, Checksum, Endpoint};
 pub use batch::Batch;
 pub use branches::Branches;
 pub use control::{
-    Answer, Control, Event, Facts, Handled, NetworkError, NetworkErrorKind, Question, Setting, ShortName, Status,
-    Undeliverable,
+    Answer, Control, Event, Facts, Handled, Learnt, NetworkError, NetworkErrorKind, Question, Setting, ShortName,
+    Status, Undeliverable,
 };
 pub use drop::{DropReason, Drops};
 pub use map::{BindError, Keyed, Map};

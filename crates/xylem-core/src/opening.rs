@@ -306,6 +306,8 @@ pub struct Enabling<'a> {
     pub backlog: usize,
     /// Several enables may share the key (groups).
     pub shared: bool,
+    /// How many of its connections may bring data before their peer has proven that it is there (RFC 7413); none: 0.
+    pub early_max: usize,
     /// The random stream.
     pub random: &'a mut Random,
     linker: &'a mut dyn EnableLinker,
@@ -321,7 +323,7 @@ impl<'a> Enabling<'a> {
         linker: &'a mut dyn EnableLinker,
     ) -> Enabling<'a> {
         let EnableWish { participants, wild, backlog, shared } = wish;
-        Enabling { id, participants, wild, backlog, shared, random, linker, bindings: SmallVec::new() }
+        Enabling { id, participants, wild, backlog, shared, early_max: 0, random, linker, bindings: SmallVec::new() }
     }
 
     /// Passes the enable on to lower number `lower`, and takes over what was chosen there.

@@ -25,4 +25,4 @@ pub(crate) use datagrams::{DATAGRAM_BYTES_MAX, Datagrams};
 pub(crate) use error::{enable_error, ended, no_buffer, no_protocol, open_error};
 pub(crate) use listener::Listener;
 pub use stream::Readiness;
-pub(crate) use stream::Stream;
+pub(crate) use stream::{Stream, first_message};

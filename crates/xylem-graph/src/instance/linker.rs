@@ -124,14 +124,17 @@ pub(super) struct EnableWay<'i> {
     pub instance: &'i Instance,
     pub node: u8,
     pub id: EnableId,
+    /// How many of its connections may bring data before their peer has proven that it is there.
+    pub early_max: usize,
 }
 
 impl EnableWay<'_> {
     /// Enables at `node` itself.
     pub fn enable_node(&self, node: u8, wish: EnableWish, random: &mut Random) -> Result<Enabled, EnableError> {
         let protocol = self.instance.nodes[usize::from(node)].protocol.as_ref().ok_or(EnableError::NotHere)?;
-        let mut nested = EnableWay { instance: self.instance, node, id: self.id };
+        let mut nested = EnableWay { instance: self.instance, node, id: self.id, early_max: 0 };
         let mut enabling = Enabling::new(self.id, wish, random, &mut nested);
+        enabling.early_max = self.early_max;
         protocol.open_enable(&mut enabling)?;
         Ok(enabling.finish())
     }

@@ -55,12 +55,26 @@ impl Instance {
         participants: Participants,
         anchor: Arc<dyn Anchor>,
     ) -> Result<PathId, OpenError> {
+        self.open_with(world, shepherd, node, participants, anchor, Work::Look)
+    }
+
+    /// As [`open`](Instance::open), and does `first` for the path before it has sent anything: what is pushed may go with
+    /// the first segment.
+    pub fn open_with<W: World + ?Sized>(
+        &self,
+        world: &W,
+        shepherd: &mut Shepherd,
+        node: u8,
+        participants: Participants,
+        anchor: Arc<dyn Anchor>,
+        first: Work,
+    ) -> Result<PathId, OpenError> {
         shepherd.at(world.now());
         let id = self.reserve_path()?;
         let linker = PathLinker::new(self, node, id, shepherd.out.now);
         let opened = linker.open_node(node, 0, participants, &mut self.random(), None);
         self.settle_in(id, node, shepherd.out.now, opened, Top::Anchor(anchor))?;
-        self.request(world, shepherd, id, Work::Look);
+        self.request(world, shepherd, id, first);
         Ok(id)
     }
 
@@ -84,9 +98,21 @@ impl Instance {
 
     /// Enables passive opens at `node`, or messages without paths if the wish is wild.
     pub fn enable(&self, node: u8, wish: EnableWish, acceptor: Arc<dyn Acceptor>) -> Result<Listening, EnableError> {
+        self.enable_early(node, wish, 0, acceptor)
+    }
+
+    /// As [`enable`](Instance::enable), for passive opens of which `early_max` at once may bring data before their peer has
+    /// proven that it is there (TCP Fast Open, RFC 7413).
+    pub fn enable_early(
+        &self,
+        node: u8,
+        wish: EnableWish,
+        early_max: usize,
+        acceptor: Arc<dyn Acceptor>,
+    ) -> Result<Listening, EnableError> {
         let (index, generation) = self.enables.reserve().ok_or(EnableError::Full("enables"))?;
         let id = EnableId { index, generation };
-        let way = EnableWay { instance: self, node, id };
+        let way = EnableWay { instance: self, node, id, early_max };
         match way.enable_node(node, wish, &mut self.random()) {
             Ok(enabled) => {
                 let participants = enabled.participants.clone();

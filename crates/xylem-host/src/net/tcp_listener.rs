@@ -61,11 +61,22 @@ impl TcpListener {
     /// # Errors
     /// As there.
     pub fn bind_with_backlog(stack: &Stack, address: SocketAddr, backlog: usize) -> io::Result<TcpListener> {
+        TcpListener::bind_fast_open(stack, address, backlog, 0)
+    }
+
+    /// As [`bind_with_backlog`](TcpListener::bind_with_backlog), and takes data with the peers' first segments (TCP Fast
+    /// Open, RFC 7413): of at most `early` peers at once that have not yet proven that they are there. A network may
+    /// double such a segment, so what comes first must be something that may be asked twice.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn bind_fast_open(stack: &Stack, address: SocketAddr, backlog: usize, early: usize) -> io::Result<TcpListener> {
         let core = stack.core();
         let node = core.tcp.ok_or_else(|| no_protocol("tcp"))?;
         let listener = Listener::new(backlog);
         let wish = EnableWish { participants: local_only(address), wild: false, backlog, shared: false };
-        let listening = core.instance.enable(node, wish, Arc::clone(&listener) as _).map_err(enable_error)?;
+        let listening =
+            core.instance.enable_early(node, wish, early, Arc::clone(&listener) as _).map_err(enable_error)?;
         let mut local = local_address(&listening.participants);
         if local.ip().is_unspecified() {
             local.set_ip(address.ip());

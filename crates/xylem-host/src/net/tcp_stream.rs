@@ -3,7 +3,9 @@
 use super::options::Options;
 use super::{Readiness, Shutdown, SocketAddr, ToSocketAddrs, each_address};
 use crate::shell::{self, Ended, Shell};
-use crate::socket::{Stream, conversation, ended, local_address, no_protocol, open_error, peer_address};
+use crate::socket::{
+    Stream, conversation, ended, first_message, local_address, no_buffer, no_protocol, open_error, peer_address,
+};
 use crate::stack::{Core, Stack, default_stack};
 use std::fmt;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
@@ -13,6 +15,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 use xylem_core::{Anchor, Setting, Status};
+use xylem_graph::instance::Work;
 
 /// A connection. All its handles are equal; when the last one goes the connection is closed, as the kernel does: what
 /// is unsent is still sent, but with bytes unread the peer is told that they are lost (a reset).
@@ -99,6 +102,41 @@ impl TcpStream {
     /// # Errors
     /// As [`connect_on`](TcpStream::connect_on), as far as known at once.
     pub fn open(stack: &Stack, local: Option<SocketAddr>, remote: SocketAddr) -> io::Result<TcpStream> {
+        TcpStream::begin(stack, local, remote, Work::Look)
+    }
+
+    /// Connects and sends `data` on the way: where the server's cookie is known from an earlier connection it goes with the
+    /// very first segment, a round trip sooner, otherwise behind the handshake (TCP Fast Open, RFC 7413). Since a network
+    /// may double a first segment, the server may see this data twice: it should be something that may be asked twice.
+    /// Returns the open connection, and how many bytes of `data` it has taken; what is left is the caller's to write.
+    ///
+    /// # Errors
+    /// As [`connect_on`](TcpStream::connect_on); `OutOfMemory` if there is no buffer for `data`.
+    pub fn connect_with<A: ToSocketAddrs>(stack: &Stack, addresses: A, data: &[u8]) -> io::Result<(TcpStream, usize)> {
+        each_address(addresses, |address| {
+            let (stream, taken) = TcpStream::open_with(stack, None, address, data)?;
+            stream.opened(None).map(|stream| (stream, taken))
+        })
+    }
+
+    /// As [`connect_with`](TcpStream::connect_with), and waits for nothing, as [`open`](TcpStream::open).
+    ///
+    /// # Errors
+    /// As there, as far as known at once.
+    pub fn open_with(
+        stack: &Stack,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        data: &[u8],
+    ) -> io::Result<(TcpStream, usize)> {
+        if data.is_empty() {
+            return TcpStream::open(stack, local, remote).map(|stream| (stream, 0));
+        }
+        let (message, taken) = first_message(stack.core(), data).ok_or_else(no_buffer)?;
+        TcpStream::begin(stack, local, remote, Work::Push(message)).map(|stream| (stream, taken))
+    }
+
+    fn begin(stack: &Stack, local: Option<SocketAddr>, remote: SocketAddr, first: Work) -> io::Result<TcpStream> {
         let core = stack.core();
         let node = core.tcp.ok_or_else(|| no_protocol("tcp"))?;
         if core.is_stopped() {
@@ -109,7 +147,8 @@ impl TcpStream {
         let stream = Arc::new(Stream::default());
         let anchor: Arc<dyn Anchor> = Arc::clone(&stream) as Arc<dyn Anchor>;
         let path = core.with_shepherd(|shepherd| {
-            core.instance.open(&**core, shepherd, node, participants.clone(), anchor).map_err(open_error)
+            let opened = core.instance.open_with(&**core, shepherd, node, participants.clone(), anchor, first);
+            opened.map_err(open_error)
         })?;
         // A path that has gone already tells its name no more; its error is waiting in the stream.
         let participants = core.instance.participants(path).unwrap_or(participants);

@@ -369,6 +369,13 @@ impl Stream {
     }
 }
 
+/// A message of the front of `bytes` for a path that is still to be opened, and how many bytes that are; nothing in front
+/// of them need be kept free.
+pub(crate) fn first_message(core: &Core, bytes: &[u8]) -> Option<(Message, usize)> {
+    let count = bytes.len().min(pool::LARGE);
+    copy(core.instance.pool(), &[IoSlice::new(bytes)], count)
+}
+
 /// Copies at most `count` bytes of `from` into buffers of the pool, once; how many fewer says how few buffers are left.
 /// `None` if there is none at all. The path's budget counts buffers, so a write that would leave most of a large one
 /// empty takes small ones.

@@ -140,12 +140,21 @@ impl Session for Ipv4Session {
                 Handled::No
             }
             Control::NetworkError(error) => {
+                // Where the transport numbers what it sends, it knows better whether to believe this (RFC 5927, section
+                // 4.1), and says so.
                 if let NetworkErrorKind::TooLarge { mtu } = error.kind
+                    && error.sequence.is_none()
                     && self.mtu.too_large(usize::from(mtu), out.now)
                 {
                     out.tell(Control::Facts(self.offered()));
                 }
                 Handled::No
+            }
+            Control::PathMtu(mtu) => {
+                if self.mtu.too_large((*mtu).max(1), out.now) {
+                    out.tell(Control::Facts(self.offered()));
+                }
+                Handled::Yes
             }
             Control::Question(Question::Mtu, answer) => {
                 *answer = Some(Answer::Mtu(self.mtu.bytes() - FIXED));

@@ -8,7 +8,7 @@ use super::segment::{Answer, Segment};
 use super::session::TcpSession;
 use super::state::State;
 use xylem_core::{Control, DropReason, Duration, Instant, Outbox};
-use xylem_wire::{SackBlocks, TcpFlags};
+use xylem_wire::{SackBlocks, TcpFlags, TcpOptions};
 
 /// Those below hear at most so often that the peer is alive: neighbours count in tens of seconds (RFC 4861, section 10).
 const CONFIRM_EVERY: Duration = Duration::from_secs(1);
@@ -28,6 +28,7 @@ impl TcpSession {
             self.progress(segment, out);
             self.opened(out);
             self.take_window(segment);
+            self.after_acknowledgment(out.now);
             return Ok(());
         }
         // RFC 5961, section 5.2 (RFC 9293, MAY-12): neither of the future nor of long ago.
@@ -90,6 +91,7 @@ impl TcpSession {
         let acknowledgment = segment.acknowledgment;
         let is_syn = self.send.first.is_after(self.send.unacknowledged);
         let syn_was_lost = is_syn && self.retransmission.attempts > 0;
+        let bytes = acknowledgment.since(self.send.unacknowledged).max(0) as u32;
         self.send.acknowledge(acknowledgment);
         // RFC 6298, section 5.3.
         self.retransmission.deadline = None;
@@ -102,6 +104,7 @@ impl TcpSession {
         if let Some(round_trip) = self.retransmission.smoothed().filter(|_| is_syn) {
             self.recovery.opened(round_trip, out.now);
         }
+        self.path_progress(bytes, out.now);
         self.confirm(out);
         self.wake_writer(out);
     }
@@ -146,6 +149,7 @@ impl TcpSession {
             self.ecn.reduced(self.send.highest);
         }
         if news.has_entered {
+            self.path_lost(news.lost);
             self.congestion.lost(&loss);
             self.ecn.reduced(self.send.highest);
             // What goes again is waited for from now on (RFC 6675, section 5, step 4.3).
@@ -211,6 +215,8 @@ impl TcpSession {
             sequence: self.send.bare_number(),
             acknowledgment: self.receive.next,
             flags: TcpFlags::RST | TcpFlags::ACK,
+            // RFC 7323, section 3.2: on a reset too, though nobody needs it there.
+            options: TcpOptions { timestamps: self.clock.stamp(out.now), ..TcpOptions::NONE },
             ..Answer::default()
         };
         self.send_answer(&answer, out);

@@ -39,7 +39,10 @@ impl TcpSession {
     /// RFC 9293, section 3.10.7.3.
     fn arrive_in_syn_sent(&mut self, segment: &Segment, message: &mut Message, out: &mut Outbox) -> Verdict {
         let acknowledges = segment.has(TcpFlags::ACK);
-        if acknowledges && segment.acknowledgment != self.send.highest || !self.send.is_outstanding() {
+        // With data in our SYN the answer may acknowledge some of it or none (RFC 7413, section 4.1.3).
+        let is_possible = segment.acknowledgment.is_after(self.send.unacknowledged)
+            && segment.acknowledgment.is_at_or_before(self.send.highest);
+        if acknowledges && !is_possible || !self.send.is_outstanding() {
             self.answer_with_reset(segment, out);
             return Verdict::Drop(&drops::BAD_HANDSHAKE);
         }
@@ -67,6 +70,7 @@ impl TcpSession {
             self.send_syn(out);
             return Verdict::Keep;
         }
+        self.judge_early(segment, out);
         self.progress(segment, out);
         self.opened(out);
         self.owe(Owed::Now);
@@ -77,10 +81,18 @@ impl TcpSession {
 
     /// RFC 9293, section 3.10.7.4, with the tests of RFC 5961 and RFC 7323.
     fn arrive_in_window(&mut self, segment: &Segment, message: &mut Message, out: &mut Outbox) -> Verdict {
+        if self.is_our_syn(segment) {
+            return self.arrive_our_syn(segment, message, out);
+        }
         let segment = &self.without_known_syn(segment);
         let is_reset = segment.has(TcpFlags::RST);
         if self.clock.agreed && !is_reset {
             if segment.timestamps.is_none() {
+                if segment.has(TcpFlags::SYN) {
+                    // A peer that has forgotten us may have forgotten its clock too, and must be told (RFC 5961, section 4).
+                    self.challenge(out.now);
+                    return Verdict::Drop(&drops::DOUBTFUL_SYN);
+                }
                 return Verdict::Drop(&drops::NO_TIMESTAMP);
             }
             if self.clock.is_old(segment, out.now) {
@@ -161,9 +173,10 @@ impl TcpSession {
             }
             return Verdict::Drop(&drops::DOUBTFUL_RESET);
         }
+        self.end_early(true, out);
         match self.state {
             State::SynReceived(Origin::Active) => self.finish_with(Event::Refused, out),
-            State::SynReceived(Origin::Passive)
+            State::SynReceived(Origin::Passive | Origin::Early)
             | State::Established
             | State::FinWait1
             | State::FinWait2 { .. }
@@ -177,7 +190,7 @@ impl TcpSession {
     }
 
     /// The acknowledgment has been dealt with: urgent pointer, data and FIN remain.
-    fn take_contents(&mut self, segment: &Segment, message: &mut Message, out: &mut Outbox) -> Verdict {
+    pub(super) fn take_contents(&mut self, segment: &Segment, message: &mut Message, out: &mut Outbox) -> Verdict {
         if !self.state.receives() {
             if segment.payload == 0 {
                 return Verdict::Keep;
@@ -293,7 +306,13 @@ impl TcpSession {
 
     /// The handshake is over.
     pub(super) fn opened(&mut self, out: &mut Outbox) {
+        let told = self.state == State::SynReceived(Origin::Early);
+        if !told {
+            // What went with our SYN and was not taken goes again as if for the first time.
+            (self.send.next, self.send.highest) = (self.send.unacknowledged, self.send.unacknowledged);
+            out.tell(Control::Event(Event::Opened));
+        }
+        self.end_early(false, out);
         self.state = if self.send.fin { State::FinWait1 } else { State::Established };
-        out.tell(Control::Event(Event::Opened));
     }
 }

@@ -3,22 +3,32 @@
 //! connection by `Control::Set`.
 
 use super::congestion::{Algorithm, Algorithms, CUBIC};
+use super::cookie::CookieUse;
 use super::ecn::EcnUse;
+use super::fast_open::FastOpenUse;
+use super::path_mtu::MtuProbing;
 use xylem_core::Duration;
 
 /// Settings of one TCP in one graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {
-    /// Bytes a connection receives and keeps for its application at most. Also what window scaling is chosen for.
+    /// Bytes a connection receives and keeps for its application, to begin with.
     pub receive_buffer: usize,
-    /// Bytes of buffers a connection keeps of what its application sends, until they are acknowledged.
+    /// How far that grows with what the application reads in a round trip; no growth if it is no more. Window scaling is
+    /// chosen for the larger of the two.
+    pub receive_buffer_max: usize,
+    /// Bytes of buffers a connection keeps of what its application sends until they are acknowledged, to begin with.
     pub send_buffer: usize,
+    /// How far that grows with what may be in flight; no growth if it is no more.
+    pub send_buffer_max: usize,
     /// Connections at once.
     pub connections_max: usize,
     /// Standing passive opens at once.
     pub enables_max: usize,
     /// Half-open connections at once, over all enables; each enable has its backlog besides.
     pub embryos_max: usize,
+    /// When SYNs are answered without remembering them (RFC 4987, section 3.6).
+    pub syn_cookies: CookieUse,
     /// Connections in TIME-WAIT at once; beyond it the one that has waited longest goes.
     pub time_wait_max: usize,
     /// How long a segment may live in the network: TIME-WAIT lasts twice as long (RFC 9293, MUST-13; the RFC says two
@@ -51,6 +61,8 @@ pub struct TcpConfig {
     pub window_scaling: bool,
     /// Whether timestamps are offered (RFC 7323, section 3).
     pub timestamps: bool,
+    /// Which sides of fast open are played (RFC 7413), where applications ask for it.
+    pub fast_open: FastOpenUse,
     /// Whether congestion marks are used (RFC 3168).
     pub ecn: EcnUse,
     /// Whether selective acknowledgments are offered (RFC 2018); without them losses are found as RFC 6582 says.
@@ -74,6 +86,8 @@ pub struct TcpConfig {
     pub unopened_mtu: usize,
     /// No network error makes segments smaller than an MTU of this many bytes would (RFC 5927, section 7.2).
     pub path_mtu_min: usize,
+    /// Whether a connection looks for the largest segments by itself (RFC 4821, RFC 8899).
+    pub mtu_probing: MtuProbing,
     /// Largest announced segment, payload bytes; what is below may make it smaller.
     pub segment_size_max: u16,
 }
@@ -82,10 +96,13 @@ impl Default for TcpConfig {
     fn default() -> TcpConfig {
         TcpConfig {
             receive_buffer: 256 * 1024,
+            receive_buffer_max: 4 << 20,
             send_buffer: 256 * 1024,
+            send_buffer_max: 4 << 20,
             connections_max: 65_536,
             enables_max: 1024,
             embryos_max: 16_384,
+            syn_cookies: CookieUse::Overflow,
             time_wait_max: 32_768,
             segment_lifetime_max: Duration::from_secs(30),
             retransmission_timeout_initial: Duration::from_secs(1),
@@ -102,6 +119,7 @@ impl Default for TcpConfig {
             window_scaling: true,
             timestamps: true,
             selective_acknowledgments: true,
+            fast_open: FastOpenUse::Both,
             ecn: EcnUse::Passive,
             no_delay: false,
             congestion: &CUBIC,
@@ -112,6 +130,7 @@ impl Default for TcpConfig {
             challenge_period: Duration::from_secs(5),
             unopened_mtu: 1480,
             path_mtu_min: 552,
+            mtu_probing: MtuProbing::BlackHole,
             segment_size_max: u16::MAX,
         }
     }
@@ -132,7 +151,7 @@ impl TcpConfig {
 
     /// How far windows of a whole receive buffer must be shifted to fit sixteen bits: at most 14.
     pub(crate) fn window_scale(&self) -> u8 {
-        let buffer = TcpConfig::buffer(self.receive_buffer);
+        let buffer = TcpConfig::buffer(self.receive_buffer.max(self.receive_buffer_max));
         (0..xylem_wire::TcpOptions::WINDOW_SCALE_MAX)
             .find(|shift| buffer >> shift <= u32::from(u16::MAX))
             .unwrap_or(xylem_wire::TcpOptions::WINDOW_SCALE_MAX)
@@ -145,7 +164,8 @@ mod tests {
 
     #[test]
     fn the_window_scale_is_as_small_as_the_buffer_allows() {
-        let scale = |receive_buffer| TcpConfig { receive_buffer, ..TcpConfig::default() }.window_scale();
+        let scale = |receive_buffer| TcpConfig { receive_buffer, receive_buffer_max: 0, ..TcpConfig::default() };
+        let scale = |receive_buffer| scale(receive_buffer).window_scale();
         assert_eq!((scale(0), scale(65_535), scale(65_536), scale(256 * 1024)), (0, 0, 1, 3));
         assert_eq!((scale(TcpConfig::BUFFER_MAX), scale(usize::MAX)), (14, 14));
     }

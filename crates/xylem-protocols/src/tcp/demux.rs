@@ -53,6 +53,9 @@ impl TcpProtocol {
             return Demux::Drop(&drops::NOT_FOR_ENABLE);
         }
         if segment.has(TcpFlags::ACK) {
+            if let Some(verdict) = self.from_cookie(listener, &segment, &ends, out) {
+                return verdict;
+            }
             answer_with_reset(&segment, &ends, out);
             return Demux::Drop(&drops::NO_CONNECTION);
         }
@@ -72,7 +75,8 @@ impl TcpProtocol {
             lock(&self.time_waits).remove(ends);
             return None;
         }
-        if segment.has(TcpFlags::FIN) {
+        // The peer's FIN again: our last acknowledgment was lost. Any other would let a stranger prolong the wait.
+        if segment.has(TcpFlags::FIN) && segment.end() == entry.expected {
             lock(&self.time_waits).add(*entry, out.now + 2 * self.config.segment_lifetime_max);
         }
         let value = SequenceNumber((out.now.as_millis() as u32).wrapping_add(entry.clock_offset));

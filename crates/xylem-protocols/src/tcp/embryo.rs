@@ -1,5 +1,5 @@
 //! Embryos: half-open connections, which their enable owns until the handshake ends. They are small and bounded, by
-//! each enable's backlog and over all; the oldest makes way (RFC 4987, section 3; cookies come later). A SYN-ACK that
+//! each enable's backlog and over all; the oldest makes way (RFC 4987, section 3), unless cookies stand in for them. A SYN-ACK that
 //! is not answered is sent again, more and more rarely, and then given up.
 
 use super::ends::Ends;
@@ -25,6 +25,10 @@ pub(crate) struct Embryo {
     pub announced: u16,
     /// How often the SYN-ACK was sent again.
     pub attempts: u8,
+    /// Its SYN brought data that may be taken at once.
+    pub early: bool,
+    /// The SYN-ACK grants a cookie for fast open.
+    pub grants: bool,
     /// When the SYN-ACK is sent again.
     pub due: Instant,
     /// Which embryo it is, in order of birth.
@@ -64,24 +68,44 @@ impl Embryos {
         self.all.len()
     }
 
+    /// Whether there is room for another one of `enable`, which may have `backlog` of them.
+    pub fn has_room(&self, enable: EnableId, backlog: usize) -> bool {
+        self.all.len() < self.limit && self.by_enable.get(&enable).copied().unwrap_or(0) < backlog
+    }
+
     pub fn find(&self, ends: &Ends) -> Option<Embryo> {
         self.all.get(ends).copied()
     }
 
     /// Adds one, for an enable that may have `backlog` of them. Says whether an older one of the same enable made way;
     /// `None`: there is no room at all.
-    pub fn add(&mut self, ends: Ends, mut embryo: Embryo, backlog: usize) -> Option<bool> {
+    pub fn add(&mut self, ends: Ends, embryo: Embryo, backlog: usize) -> Option<bool> {
         if backlog == 0 {
             return None;
         }
-        let enable = embryo.enable;
-        let counted = self.by_enable.get(&enable).copied().unwrap_or(0);
-        let mut made_way = false;
-        if self.all.len() >= self.limit || counted >= backlog {
-            let (_, oldest) = self.oldest_of(enable)?;
+        let made_way = !self.has_room(embryo.enable, backlog);
+        if made_way {
+            let (_, oldest) = self.oldest_of(embryo.enable)?;
             self.remove(&oldest);
-            made_way = true;
         }
+        self.insert(ends, embryo);
+        Some(made_way)
+    }
+
+    /// Adds one whose peer has shown that it is there: beside those that have not, each enable has room for `backlog` of
+    /// these, whatever others have taken up. Beyond that it is refused: `false`.
+    #[must_use]
+    pub fn add_proven(&mut self, ends: Ends, embryo: Embryo, backlog: usize) -> bool {
+        let counted = self.by_enable.get(&embryo.enable).copied().unwrap_or(0);
+        let has_room = counted < backlog.saturating_mul(2);
+        if has_room {
+            self.insert(ends, embryo);
+        }
+        has_room
+    }
+
+    fn insert(&mut self, ends: Ends, mut embryo: Embryo) {
+        let enable = embryo.enable;
         embryo.serial = self.born;
         self.born += 1;
         self.by_due.insert((embryo.due, ends));
@@ -89,7 +113,6 @@ impl Embryos {
         *self.by_enable.entry(enable).or_default() += 1;
         self.all.insert(ends, embryo);
         self.tell_soonest();
-        Some(made_way)
     }
 
     /// Takes one out.
@@ -144,6 +167,13 @@ impl Embryos {
         Some(*embryo)
     }
 
+    /// What its SYN brought was not taken with the SYN: now it is as any other.
+    pub fn forget_early(&mut self, ends: &Ends) {
+        if let Some(embryo) = self.all.get_mut(ends) {
+            embryo.early = false;
+        }
+    }
+
     /// Its SYN-ACK went out again, or could not: the next time comes after `wait`.
     pub fn postpone(&mut self, ends: &Ends, attempts: u8, now: Instant, wait: Duration) {
         if let Some(embryo) = self.all.get_mut(ends) {
@@ -167,6 +197,18 @@ impl Embryo {
         announced: u16,
         due: Instant,
     ) -> Embryo {
-        Embryo { enable, initial, peer, offer, window, announced, attempts: 0, due, serial: 0 }
+        Embryo {
+            enable,
+            initial,
+            peer,
+            offer,
+            window,
+            announced,
+            attempts: 0,
+            early: false,
+            grants: false,
+            due,
+            serial: 0,
+        }
     }
 }

@@ -2,12 +2,17 @@
 //! half-open connections, and they go with it.
 
 use super::embryo::Embryos;
+use super::fast_open::Pending;
 use super::ports::{DYNAMIC_PORTS, dynamic_ports};
 use super::protocol::{TcpProtocol, lock};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use xylem_core::{BindError, Binding, EnableError, EnableId, Enabling, Endpoint, Part, Side};
 use xylem_wire::Port;
+
+/// Of those enables whose connections may bring data with their SYNs: how many have.
+pub(super) type EarlyLimits = BTreeMap<EnableId, Arc<Pending>>;
 
 /// A standing passive open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +24,14 @@ pub(super) struct Listener {
 /// Lets go of an enable's embryos with the enable.
 struct Nursery {
     embryos: Arc<Mutex<Embryos>>,
+    early: Arc<Mutex<EarlyLimits>>,
     enable: EnableId,
 }
 
 impl Drop for Nursery {
     fn drop(&mut self) {
         lock(&self.embryos).remove_all(self.enable);
+        lock(&self.early).remove(&self.enable);
     }
 }
 
@@ -59,7 +66,11 @@ impl TcpProtocol {
             }
         };
         enabling.participants.local.push(Part::Port(port));
-        enabling.bind(Box::new(Nursery { embryos: self.embryos.clone(), enable: enabling.id }));
+        if enabling.early_max > 0 {
+            lock(&self.early).insert(enabling.id, Pending::new(enabling.early_max));
+        }
+        let (embryos, early) = (self.embryos.clone(), self.early.clone());
+        enabling.bind(Box::new(Nursery { embryos, early, enable: enabling.id }));
         Ok(())
     }
 

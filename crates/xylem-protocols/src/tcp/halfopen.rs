@@ -2,20 +2,23 @@
 //! last message of the handshake makes a path of it (RFC 9293, sections 3.10.7.2 and 3.10.7.4, SYN-RECEIVED).
 
 use super::config::TcpConfig;
+use super::cookie::{self, CookieUse};
 use super::demux::{answer_with_reset, reply};
 use super::drops;
-use super::ecn::Ecn;
+use super::early::Early;
+use super::ecn::{Ecn, EcnUse};
 use super::embryo::Embryo;
 use super::enables::Listener;
 use super::ends::Ends;
+use super::fast_open::Worth;
 use super::options::{Offer, announced_segment_size, on_syn};
 use super::protocol::{TcpProtocol, lock, stand};
 use super::segment::{Answer, Segment};
 use super::session::TcpSession;
 use super::timestamps::Clock;
 use std::sync::atomic::Ordering;
-use xylem_core::{Demux, Duration, Facts, Instant, OpenError, Opening, Outbox};
-use xylem_wire::{SequenceNumber, TcpFlags};
+use xylem_core::{Demux, Duration, EnableId, Facts, Instant, OpenError, Opening, Outbox};
+use xylem_wire::{SequenceNumber, TcpFlags, TcpOptions};
 
 impl TcpProtocol {
     /// A segment for a half-open connection.
@@ -55,6 +58,9 @@ impl TcpProtocol {
         } else if embryo.offer.timestamp.is_some() {
             return Demux::Drop(&drops::NO_TIMESTAMP);
         }
+        if embryo.early {
+            lock(&self.embryos).forget_early(ends);
+        }
         Demux::Open(embryo.enable)
     }
 
@@ -73,16 +79,110 @@ impl TcpProtocol {
             initial = beyond + u32::from(u16::MAX);
         }
         let offer = Offer::of(segment, &self.config, ends);
-        let announced = announced_segment_size(&self.config, self.mtu.load(Ordering::Relaxed));
-        let due = out.now + self.embryo_wait(0);
-        let embryo = Embryo::new(listener.id, initial, segment.sequence, offer, segment.window, announced, due);
+        let early = self.early_of(listener, segment, ends, out.now);
+        if self.wants_cookie(listener) {
+            return self.answer_with_cookie(listener, segment, &offer, ends, out);
+        }
+        let mut embryo = self.embryo(listener.id, initial, segment, offer, out.now);
+        (embryo.early, embryo.grants) = early;
         match lock(&self.embryos).add(*ends, embryo, listener.backlog) {
             None => return Demux::Drop(&drops::EMBRYOS_FULL),
             Some(true) => out.dropped(&drops::EMBRYO_EVICTED),
             Some(false) => {}
         }
+        if embryo.early {
+            // The path takes the data, and answers.
+            return Demux::Open(listener.id);
+        }
         reply(&self.syn_ack(&embryo, ends, out.now), ends, out);
         Demux::Keep
+    }
+
+    /// Whether the data of a SYN may be taken at once, and whether its answer grants a cookie (RFC 7413, section 4.1.2).
+    fn early_of(&self, listener: Listener, segment: &Segment, ends: &Ends, now: Instant) -> (bool, bool) {
+        let Some(cookie) = segment.fast_open.filter(|_| self.config.fast_open.is_server()) else {
+            return (false, false);
+        };
+        let Some(pending) = lock(&self.early).get(&listener.id).cloned() else { return (false, false) };
+        if cookie.is_empty() {
+            return (false, true);
+        }
+        let worth = self.granting.judge(ends, &cookie, now);
+        // Too many that have proven nothing yet: data has to wait for the end of the handshake, as it always did.
+        let early = worth != Worth::Wrong && segment.payload > 0 && pending.has_room(now);
+        (early, worth != Worth::Right)
+    }
+
+    fn announced(&self) -> u16 {
+        announced_segment_size(&self.config, self.mtu.load(Ordering::Relaxed))
+    }
+
+    fn wants_cookie(&self, listener: Listener) -> bool {
+        match self.config.syn_cookies {
+            CookieUse::Off => false,
+            CookieUse::Overflow => !lock(&self.embryos).has_room(listener.id, listener.backlog),
+            CookieUse::Always => true,
+        }
+    }
+
+    /// Answers a SYN and remembers nothing of it. Its data, if it has any, comes again.
+    fn answer_with_cookie(
+        &self,
+        listener: Listener,
+        segment: &Segment,
+        offer: &Offer,
+        ends: &Ends,
+        out: &mut Outbox,
+    ) -> Demux {
+        let initial = self.cookies.bake(ends, segment.sequence, offer.segment_size, out.now);
+        let embryo = self.embryo(listener.id, initial, segment, *offer, out.now);
+        let mut answer = self.syn_ack(&embryo, ends, out.now);
+        if let Some(timestamps) = &mut answer.options.timestamps {
+            timestamps.value = cookie::stamp(timestamps.value, offer);
+        } else {
+            // What cannot come back cannot be agreed upon.
+            answer.options.window_scale = None;
+            answer.options.sack_permitted = false;
+            answer.flags = answer.flags.without(TcpFlags::ECE);
+        }
+        reply(&answer, ends, out);
+        Demux::Keep
+    }
+
+    /// An acknowledgment that fits nothing we remember, for an enable: it may bring a cookie back. The segment that
+    /// completes a handshake may be lost; the one behind it, with data, does as well while it begins where that one did.
+    pub(super) fn from_cookie(
+        &self,
+        listener: Listener,
+        segment: &Segment,
+        ends: &Ends,
+        out: &mut Outbox,
+    ) -> Option<Demux> {
+        if segment.has(TcpFlags::SYN) {
+            return None;
+        }
+        let (peer, initial) = (segment.sequence - 1, segment.acknowledgment - 1);
+        let size = self.cookies.taste(ends, peer, initial, out.now)?;
+        let mut offer = cookie::offer(segment, size);
+        // The settings may have changed the offer already when the cookie was made; they never add to it.
+        offer.window_scale = offer.window_scale.filter(|_| self.config.window_scaling);
+        offer.timestamp = offer.timestamp.filter(|_| self.config.timestamps);
+        offer.selective &= self.config.selective_acknowledgments;
+        offer.ecn &= self.config.ecn != EcnUse::Off;
+        let mut embryo = self.embryo(listener.id, initial, segment, offer, out.now);
+        embryo.peer = peer;
+        // It has shown that it is there: room is made for it beyond what SYNs may fill, until its path is made, now.
+        if lock(&self.embryos).add_proven(*ends, embryo, listener.backlog) {
+            Some(Demux::Open(listener.id))
+        } else {
+            Some(Demux::Drop(&drops::EMBRYOS_FULL))
+        }
+    }
+
+    /// An embryo that begins now.
+    fn embryo(&self, enable: EnableId, initial: SequenceNumber, syn: &Segment, offer: Offer, now: Instant) -> Embryo {
+        let due = now + self.embryo_wait(0);
+        Embryo::new(enable, initial, syn.sequence, offer, syn.window, self.announced(), due)
     }
 
     fn syn_ack(&self, embryo: &Embryo, ends: &Ends, now: Instant) -> Answer {
@@ -93,7 +193,10 @@ impl TcpProtocol {
             flags: TcpFlags::SYN | TcpFlags::ACK | Ecn::on_answer(embryo.offer.ecn),
             window: TcpConfig::buffer(self.config.receive_buffer).min(u32::from(u16::MAX)) as u16,
             urgent: 0,
-            options: on_syn(&self.config, embryo.announced, clock, Some(&embryo.offer)),
+            options: TcpOptions {
+                fast_open: embryo.grants.then(|| self.granting.grant(ends, now)),
+                ..on_syn(&self.config, embryo.announced, clock, Some(&embryo.offer))
+            },
         }
     }
 
@@ -107,9 +210,19 @@ impl TcpProtocol {
     pub(super) fn open_passive(&self, opening: &mut Opening<'_>, facts: &Facts, ends: Ends) -> Result<(), OpenError> {
         let embryo = lock(&self.embryos).find(&ends).ok_or(OpenError::NoEmbryo)?;
         let binding = self.bind_ends(ends, opening.path)?;
+        let pending = embryo.early.then(|| lock(&self.early).get(&embryo.enable).cloned()).flatten();
+        let ticket = pending.and_then(|pending| pending.take(opening.now));
+        if embryo.early && ticket.is_none() {
+            // Others were faster. The embryo stays, and answers as any other when its time comes.
+            return Err(OpenError::Full("connections that bring data early"));
+        }
         lock(&self.embryos).remove(&ends);
         let clock = Clock::new(self.beginnings.clock_offset(&ends));
-        let session = TcpSession::passive(self.config.clone(), ends, facts, &embryo, clock, opening.now);
+        let mut session = TcpSession::passive(self.config.clone(), ends, facts, &embryo, clock, opening.now);
+        if let Some(ticket) = ticket {
+            let renewal = embryo.grants.then(|| self.granting.grant(&ends, opening.now));
+            session.expect_early(Early::Taken { ticket, syn: embryo.peer, renewal });
+        }
         stand(opening, session, ends, binding);
         Ok(())
     }

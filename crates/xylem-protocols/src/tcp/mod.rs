@@ -4,14 +4,19 @@
 
 mod acknowledge;
 mod arrive;
+mod autotune;
 mod config;
 pub mod congestion;
+mod cookie;
 mod demux;
 pub mod drops;
+mod early;
 mod ecn;
 mod embryo;
 mod enables;
 mod ends;
+mod fast_open;
+mod fast_open_cache;
 mod flight;
 mod gather;
 mod halfopen;
@@ -19,6 +24,7 @@ mod isn;
 mod moving;
 mod options;
 pub mod pacing;
+mod path_mtu;
 mod ports;
 pub mod protocol;
 mod prr;
@@ -51,7 +57,10 @@ mod wishes;
 mod tests;
 
 pub use config::TcpConfig;
+pub use cookie::{CookieCounts, CookieUse};
 pub use ecn::EcnUse;
+pub use fast_open::FastOpenUse;
 pub use moving::QUEUED_MAX;
+pub use path_mtu::MtuProbing;
 pub use protocol::TcpProtocol;
 pub use session::TcpSession;

@@ -2,10 +2,14 @@
 //! passive opens in `enables`, and their handshakes in `halfopen` (RFC 9293, section 3.10).
 
 use super::config::TcpConfig;
+use super::cookie::{CookieCounts, Cookies};
 use super::drops;
+use super::early::Early;
 use super::embryo::Embryos;
-use super::enables::Listener;
+use super::enables::{EarlyLimits, Listener};
 use super::ends::{Ends, is_one_host};
+use super::fast_open::Granting;
+use super::fast_open_cache::{Known, REFUSED_FOR, Servers};
 use super::isn::Beginnings;
 use super::moving::Parts;
 use super::ports::{DYNAMIC_PORTS, dynamic_ports};
@@ -18,8 +22,8 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use xylem_core::{
-    BindError, Binding, Control, Demux, Duration, EnableError, Enabling, Endpoint, Facts, Handled, Instant, Map,
-    OpenError, Opening, Outbox, Part, PathId, Protocol, Random, View, time,
+    BindError, Binding, Control, Demux, Duration, EnableError, Enabling, Endpoint, Facts, Handled, Instant, Learnt,
+    Map, OpenError, Opening, Outbox, Part, PathId, Protocol, Random, View, time,
 };
 use xylem_wire::{Port, TcpHeader};
 
@@ -32,6 +36,10 @@ pub struct TcpProtocol {
     pub(super) paths: Map<Ends, PathId>,
     pub(super) enables: Map<(Option<IpAddr>, Port), Listener>,
     pub(super) beginnings: Beginnings,
+    pub(super) cookies: Cookies,
+    pub(super) granting: Granting,
+    pub(super) early: Arc<Mutex<EarlyLimits>>,
+    servers: Mutex<Servers>,
     pub(super) embryos: Arc<Mutex<Embryos>>,
     pub(super) time_waits: Mutex<TimeWaits>,
     /// The next deadline of each of the two.
@@ -55,6 +63,10 @@ impl TcpProtocol {
             paths: Map::new(config.connections_max, random),
             enables: Map::new(config.enables_max, random),
             beginnings: Beginnings::new(random),
+            cookies: Cookies::new(random),
+            granting: Granting::new(random),
+            early: Arc::default(),
+            servers: Mutex::new(Servers::new(random)),
             embryos: Arc::new(Mutex::new(embryos)),
             time_waits: Mutex::new(time_waits),
             mtu: AtomicUsize::new(config.unopened_mtu),
@@ -65,6 +77,11 @@ impl TcpProtocol {
     /// How many connections are open, half-open and in TIME-WAIT without a path: for tests and tables.
     pub fn counts(&self) -> (usize, usize, usize) {
         (self.paths.len(), lock(&self.embryos).len(), lock(&self.time_waits).len())
+    }
+
+    /// How SYN cookies went: for tests and tables.
+    pub fn cookie_counts(&self) -> CookieCounts {
+        self.cookies.counts()
     }
 
     /// Binds the ends of an active open: the port asked for, or any free one.
@@ -92,6 +109,18 @@ impl TcpProtocol {
             }
         }
         Err(OpenError::NoFreePort)
+    }
+
+    /// What is known of the server that `session` opens to.
+    fn recall(&self, session: &mut TcpSession, now: Instant) {
+        if self.config.fast_open.is_client()
+            && let Some(known) = lock(&self.servers).find(&session.ends.remote.address, now)
+        {
+            session.rare().early = Some(match known {
+                Known::Cookie(cookie, size) => Early::Known(cookie, size),
+                Known::Refused(_) => Early::Refused,
+            });
+        }
     }
 
     pub(super) fn bind_ends(&self, ends: Ends, path: PathId) -> Result<Binding, OpenError> {
@@ -147,7 +176,9 @@ impl Protocol for TcpProtocol {
             None => {
                 let initial = self.beginnings.sequence(&ends, opening.now);
                 let clock = Clock::new(self.beginnings.clock_offset(&ends));
-                TcpSession::active(self.config.clone(), ends, &facts, initial, clock, opening.now)
+                let mut session = TcpSession::active(self.config.clone(), ends, &facts, initial, clock, opening.now);
+                self.recall(&mut session, opening.now);
+                session
             }
         };
         stand(opening, session, ends, binding);
@@ -162,10 +193,18 @@ impl Protocol for TcpProtocol {
         self.seek(view, out)
     }
 
-    fn control(&self, control: &mut Control, _out: &mut Outbox) -> Handled {
-        if let Control::Facts(facts) = control {
-            self.mtu.store(facts.mtu, Ordering::Relaxed);
+    fn control(&self, control: &mut Control, out: &mut Outbox) -> Handled {
+        match control {
+            Control::Facts(facts) => self.mtu.store(facts.mtu, Ordering::Relaxed),
+            Control::Learnt(Learnt::FastOpen { server, cookie, segment_size }) => {
+                lock(&self.servers).learn(*server, Known::Cookie(*cookie, *segment_size));
+            }
+            Control::Learnt(Learnt::NoFastOpen { server }) => {
+                lock(&self.servers).learn(*server, Known::Refused(out.now + REFUSED_FOR));
+            }
+            _ => {}
         }
+        // Other protocols, another TCP of this graph among them, may want to hear of it too.
         Handled::No
     }
 

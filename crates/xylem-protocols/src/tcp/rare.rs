@@ -1,11 +1,13 @@
 //! What few connections need: it stands in a box of its own, made when it is first needed, so that the many that do without
 //! stay small.
 
+use super::early::Early;
+use super::path_mtu::Search;
 use super::session::TcpSession;
 use xylem_core::{Duration, Instant};
 
 /// See the module's text.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Rare {
     /// The peer is probed when it was not heard of for so long.
     pub keep_alive: Option<Duration>,
@@ -17,6 +19,12 @@ pub(crate) struct Rare {
     pub challenged_from: Instant,
     /// How many challenge acknowledgments were sent in it.
     pub challenges: u16,
+    /// What a router said of the path's MTU, though larger packets had arrived.
+    pub claimed_mtu: Option<u16>,
+    /// The search for the largest segment.
+    pub search: Option<Search>,
+    /// What fast open has to know until the handshake ends.
+    pub early: Option<Early>,
 }
 
 impl TcpSession {

@@ -2,6 +2,7 @@
 //! the configured buffer minus what was handed up and not credited minus the reorder queue; its right edge never moves
 //! back (RFC 9293, SHLD-14) and forward only in steps worth a segment (MUST-39).
 
+use super::autotune::Reading;
 use super::reorder::{Full, Reorder};
 use super::reports::Reports;
 use super::segment::Segment;
@@ -31,6 +32,10 @@ pub(crate) struct Receiving {
     reports: Option<Box<Reports>>,
     /// Bytes this side keeps at most.
     pub buffer: u32,
+    /// It grows with what the application reads.
+    pub is_tuned: bool,
+    /// How much that is.
+    pub reading: Reading,
     /// Bytes handed up for which no credit came back yet.
     pub unread: u32,
     /// What we announced as our largest segment.
@@ -53,6 +58,7 @@ pub(crate) struct ReceivingRecord {
     acknowledged: SequenceNumber,
     urgent: Option<SequenceNumber>,
     buffer: u32,
+    is_tuned: bool,
     unread: u32,
     announced: u32,
     scale: u8,
@@ -86,6 +92,8 @@ impl Receiving {
             early: Reorder::default(),
             reports: None,
             buffer,
+            is_tuned: false,
+            reading: Reading::default(),
             unread: 0,
             announced,
             largest: 0,
@@ -297,6 +305,7 @@ impl Receiving {
             acknowledged: self.acknowledged,
             urgent: self.urgent,
             buffer: self.buffer,
+            is_tuned: self.is_tuned,
             unread: self.unread,
             announced: self.announced,
             scale: self.scale,
@@ -310,6 +319,7 @@ impl Receiving {
             edge: record.edge,
             acknowledged: record.acknowledged,
             urgent: record.urgent,
+            is_tuned: record.is_tuned,
             unread: record.unread,
             scale: record.scale.min(xylem_wire::TcpOptions::WINDOW_SCALE_MAX),
             discards: record.discards,

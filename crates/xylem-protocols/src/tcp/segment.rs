@@ -4,10 +4,12 @@
 use super::drops;
 use super::ends::{CHECKSUM_AT, Ends};
 use xylem_core::{Checksum, DropReason, Message, View};
-use xylem_wire::{Header, Malformed, Port, SackBlocks, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use xylem_wire::{
+    FastOpenCookie, Header, Malformed, Port, SackBlocks, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+};
 
 /// What arrived, without its payload.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Segment {
     pub sequence: SequenceNumber,
     /// Means something only with ACK.
@@ -23,6 +25,7 @@ pub(crate) struct Segment {
     pub timestamps: Option<Timestamps>,
     pub sack_permitted: bool,
     pub sack: SackBlocks,
+    pub fast_open: Option<FastOpenCookie>,
 }
 
 impl Segment {
@@ -68,6 +71,7 @@ impl Segment {
             timestamps: options.timestamps,
             sack_permitted: options.sack_permitted,
             sack: options.sack,
+            fast_open: options.fast_open,
         }
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct Sending {
     pub queue: Queue,
     /// Bytes of buffers the queue may keep alive.
     pub budget: u32,
+    /// The budget grows with what may be in flight.
+    pub is_tuned: bool,
     /// The application sends no more: a FIN follows the queue.
     pub fin: bool,
     /// The FIN has been sent at least once.
@@ -51,6 +53,7 @@ pub(crate) struct SendingRecord {
     window_from: (SequenceNumber, SequenceNumber),
     scale: u8,
     budget: u32,
+    is_tuned: bool,
     pub fin: bool,
     pub fin_sent: bool,
     urgent: Option<SequenceNumber>,
@@ -111,6 +114,7 @@ impl Sending {
             scale: 0,
             queue: Queue::default(),
             budget,
+            is_tuned: false,
             fin: false,
             fin_sent: false,
             urgent: None,
@@ -261,6 +265,7 @@ impl Sending {
             window_from: self.window_from,
             scale: self.scale,
             budget: self.budget,
+            is_tuned: self.is_tuned,
             fin: self.fin,
             fin_sent: self.fin_sent,
             urgent: self.urgent,
@@ -281,6 +286,7 @@ impl Sending {
             scale: record.scale.min(xylem_wire::TcpOptions::WINDOW_SCALE_MAX),
             queue,
             budget: super::TcpConfig::buffer(record.budget as usize),
+            is_tuned: record.is_tuned,
             fin: record.fin,
             fin_sent: record.fin_sent,
             urgent: record.urgent,

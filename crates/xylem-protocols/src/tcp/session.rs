@@ -7,6 +7,7 @@ use super::congestion::Start;
 use super::ecn::Ecn;
 use super::ends::Ends;
 use super::options::Offer;
+use super::path_mtu::{BASE_MTU, MtuProbing};
 use super::rare::Rare;
 use super::receive::Receiving;
 use super::recovery::Recovery;
@@ -49,6 +50,8 @@ pub struct TcpSession {
     pub(super) rare: Option<Box<Rare>>,
     /// Small segments go at once.
     pub(super) no_delay: bool,
+    /// Data that went with a SYN was taken.
+    pub(super) early_taken: bool,
     /// Windows are scaled.
     pub(super) scaled: bool,
     /// The application has closed.
@@ -72,6 +75,10 @@ pub(super) struct Sizes {
     pub announced: u16,
     /// Payload of one segment: what all that leaves (RFC 9293, MUST-16).
     pub segment: u32,
+    /// No more than this is tried at the moment, in bytes of TCP's header and payload.
+    pub cap: u16,
+    /// The largest segment that has arrived since sizes last shrank.
+    pub proven: u16,
 }
 
 /// An acknowledgment that is owed to the peer.
@@ -98,11 +105,14 @@ impl TcpSession {
     ) -> TcpSession {
         let announced = super::options::announced_segment_size(&config, facts.mtu);
         let buffer = TcpConfig::buffer(config.receive_buffer);
-        let send = Sending::new(initial, TcpConfig::buffer(config.send_buffer));
+        let mut send = Sending::new(initial, TcpConfig::buffer(config.send_buffer));
+        send.is_tuned = config.send_buffer_max > config.send_buffer;
+        let mut receive = Receiving::new(buffer, u32::from(announced));
+        receive.is_tuned = config.receive_buffer_max > config.receive_buffer;
         let start = Start::new(u32::from(announced), config.initial_window_segments, now, initial.0);
         TcpSession {
             state: State::SynSent,
-            receive: Receiving::new(buffer, u32::from(announced)),
+            receive,
             clock,
             retransmission: Retransmission::new(&config, now),
             recovery: Box::new(Recovery::new(initial)),
@@ -119,6 +129,7 @@ impl TcpSession {
             sent_at: now,
             confirmed_at: now,
             rare: None,
+            early_taken: false,
             scaled: false,
             closed: false,
             finished: false,
@@ -165,6 +176,9 @@ impl TcpSession {
             self.clock.agree(first, now);
         }
         self.resize();
+        if self.config.mtu_probing == MtuProbing::On {
+            self.begin_search(BASE_MTU, now);
+        }
         // RFC 5681, section 3.1: one segment if the SYN, or the answer to it, was lost.
         let segments = if self.retransmission.attempts > 0 { 1 } else { self.config.initial_window_segments };
         self.congestion.begin(&Start::new(self.sizes.segment, segments, now, self.send.first.0));
@@ -185,7 +199,7 @@ impl TcpSession {
 
 impl Sizes {
     pub fn new(facts: &Facts, peer: u16, announced: u16) -> Sizes {
-        let mut sizes = Sizes { mtu: 0, message_max: 0, peer, announced, segment: 0 };
+        let mut sizes = Sizes { mtu: 0, message_max: 0, peer, announced, segment: 0, cap: u16::MAX, proven: 0 };
         sizes.take(facts);
         sizes.resize(0);
         sizes
@@ -202,7 +216,8 @@ impl Sizes {
 
     /// The segment size where every segment carries `options` bytes of options (RFC 9293, MUST-16).
     pub fn resize(&mut self, options: u32) {
-        let size = self.mtu.saturating_sub(TcpHeader::LEN as u32).min(u32::from(self.peer));
+        let mtu = self.mtu.min(u32::from(self.cap));
+        let size = mtu.saturating_sub(TcpHeader::LEN as u32).min(u32::from(self.peer));
         self.segment = size.saturating_sub(options).max(1);
     }
 
@@ -242,6 +257,7 @@ impl Session for TcpSession {
 
     fn credit(&mut self, bytes: usize, out: &mut Outbox) {
         self.receive.credit(bytes);
+        self.tune_receive(bytes, out);
         if self.state.receives() && self.receive.owes_update() {
             self.owe(Owed::Now);
         }

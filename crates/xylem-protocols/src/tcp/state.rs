@@ -11,6 +11,8 @@ pub(crate) enum Origin {
     Active,
     /// An embryo grew up.
     Passive,
+    /// An embryo whose SYN brought data (RFC 7413): data passes while the handshake is still going on.
+    Early,
 }
 
 /// See the module's text.
@@ -65,21 +67,18 @@ impl State {
     /// Whether data, or a FIN, may be on its way to the peer.
     pub fn transmits(self) -> bool {
         match self {
+            State::SynReceived(origin) => origin == Origin::Early,
             State::Established | State::FinWait1 | State::CloseWait | State::Closing | State::LastAck => true,
-            State::SynSent
-            | State::SynReceived(_)
-            | State::FinWait2 { .. }
-            | State::TimeWait { .. }
-            | State::Closed => false,
+            State::SynSent | State::FinWait2 { .. } | State::TimeWait { .. } | State::Closed => false,
         }
     }
 
     /// Whether the peer may still send data.
     pub fn receives(self) -> bool {
         match self {
+            State::SynReceived(origin) => origin == Origin::Early,
             State::Established | State::FinWait1 | State::FinWait2 { .. } => true,
             State::SynSent
-            | State::SynReceived(_)
             | State::CloseWait
             | State::Closing
             | State::LastAck

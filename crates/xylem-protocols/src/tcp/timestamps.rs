@@ -58,7 +58,7 @@ impl Clock {
         SequenceNumber((now.as_millis() as u32).wrapping_add(self.offset))
     }
 
-    /// What stands on every segment but a reset, once agreed.
+    /// What stands on every segment, once agreed; resets that answer strangers are the exception.
     pub fn stamp(&mut self, now: Instant) -> Option<Timestamps> {
         if !self.agreed {
             return None;

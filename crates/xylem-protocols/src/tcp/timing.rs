@@ -1,8 +1,9 @@
 //! Time passes: what is due, and what a connection waits for. A late call does no harm, and neither does one for no reason.
 
 use super::congestion::Loss;
+use super::fast_open::EARLY_WAIT;
 use super::session::{Owed, TcpSession};
-use super::state::State;
+use super::state::{Origin, State};
 use xylem_core::time::earlier;
 use xylem_core::{Control, Event, Instant, Outbox};
 
@@ -103,6 +104,7 @@ impl TcpSession {
                 self.congestion.rate.lost(news.lost);
                 self.congestion.timed_out(&Loss { now: out.now, in_flight, bytes: news.lost }, again);
                 self.ecn.reduced(self.send.highest);
+                self.path_timed_out(out);
             }
             State::TimeWait { .. } | State::Closed => {}
         }
@@ -111,6 +113,7 @@ impl TcpSession {
     /// When waiting for the peer ends (R2: RFC 9293, MUST-20, MUST-21, MUST-23, SHLD-11; RFC 5482).
     fn give_up_at(&self) -> Option<Instant> {
         let usual = match self.state {
+            State::SynReceived(Origin::Early) => EARLY_WAIT,
             State::SynSent | State::SynReceived(_) => self.config.open_give_up_after,
             State::Established
             | State::FinWait1

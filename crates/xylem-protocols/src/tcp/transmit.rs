@@ -60,6 +60,7 @@ impl TcpSession {
 
     /// Sends data that was never sent.
     fn send_new(&mut self, out: &mut Outbox) {
+        self.send_size_probe(out);
         let options = self.clock.option_length();
         while self.recovery.flight.has_room() {
             let (window, governs) = (self.congestion.window(), self.congestion.governs_recovery());
@@ -173,7 +174,7 @@ impl TcpSession {
 
     /// Sends our SYN, for the first time or again; with an acknowledgment if the peer's has come.
     pub(super) fn send_syn(&mut self, out: &mut Outbox) {
-        let Some(message) = self.message(0, out) else { return };
+        let Some(mut message) = self.message(0, out) else { return };
         let has_peers = self.state != State::SynSent;
         let mut flags = TcpFlags::SYN;
         flags |= if has_peers {
@@ -189,13 +190,19 @@ impl TcpSession {
             ecn: self.ecn.agreed,
         });
         let clock = self.clock.value(out.now);
+        let mut options = super::options::on_syn(&self.config, self.sizes.announced, clock, offer.as_ref());
+        options.fast_open = self.renewal();
+        let early = if has_peers { 0 } else { self.begin_early(&mut options) };
+        self.send.queue.share(&mut message, 0, early);
+        let window = self.window_of_syn();
+        self.receive.edge = self.receive.edge.later(self.receive.next + window);
         let answer = Answer {
             sequence: self.send.unacknowledged,
             acknowledgment: self.receive.next,
             flags,
-            window: self.window_of_syn() as u16,
+            window: window as u16,
             urgent: 0,
-            options: super::options::on_syn(&self.config, self.sizes.announced, clock, offer.as_ref()),
+            options,
         };
         self.emit(&answer, message, out);
         let end = self.send.unacknowledged + 1;
@@ -204,8 +211,13 @@ impl TcpSession {
         } else {
             self.retransmission.sent(end, out.now);
             self.retransmission.progress_at = out.now;
+            if self.state.transmits() {
+                // Data may follow before the SYN is acknowledged, which is then the first of what is in flight.
+                self.recovery.sent(1, out.now);
+            }
         }
-        (self.send.next, self.send.highest) = (end, end);
+        self.send.next = self.send.next.later(end + early);
+        self.send.highest = self.send.highest.later(end + early);
         self.sent_at = out.now;
     }
 
@@ -284,6 +296,9 @@ impl TcpSession {
 
     /// There is room again for whoever found too little: told when half of the budget is free.
     pub(super) fn wake_writer(&mut self, out: &mut Outbox) {
+        if self.send.starved {
+            self.tune_send(out);
+        }
         if self.send.starved && self.send.room() >= self.send.budget as usize / 2 {
             self.send.starved = false;
             out.writable();
@@ -315,7 +330,8 @@ impl TcpSession {
 
     /// The tail is probed if nothing comes back, where the peer would take it.
     fn wait_for_tail(&mut self, now: Instant) {
-        let takes = self.state.transmits() && self.send.window > 0;
+        let is_open = !matches!(self.state, State::SynReceived(_));
+        let takes = self.state.transmits() && is_open && self.send.window > 0;
         if let Some(timer) = self.retransmission.deadline.filter(|_| takes) {
             self.recovery.wait_for_tail(self.sizes.segment, self.retransmission.smoothed(), timer, now);
         }

@@ -12,9 +12,6 @@ use xylem_core::{
 };
 use xylem_wire::{SequenceNumber, TcpHeader};
 
-/// MTUs that are common, for errors that do not say one (RFC 1191, section 7.1).
-const PLATEAUS: [u32; 9] = [65_535, 32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508];
-
 impl TcpSession {
     /// Queues what the application pushed.
     pub(super) fn take_from_above(&mut self, message: &mut Message) {
@@ -62,9 +59,11 @@ impl TcpSession {
             Setting::NoDelay(no_delay) => self.no_delay = no_delay,
             Setting::KeepAlive(after) => self.set_keep_alive(after),
             Setting::UserTimeout(after) => self.set_user_timeout(after),
-            Setting::ReceiveBuffer(bytes) => self.receive.buffer = TcpConfig::buffer(bytes),
+            Setting::ReceiveBuffer(bytes) => {
+                (self.receive.buffer, self.receive.is_tuned) = (TcpConfig::buffer(bytes), false);
+            }
             Setting::SendBuffer(bytes) => {
-                self.send.budget = TcpConfig::buffer(bytes);
+                (self.send.budget, self.send.is_tuned) = (TcpConfig::buffer(bytes), false);
                 self.wake_writer(out);
             }
             Setting::Congestion(name) => return self.control_congestion_by(name.as_str(), out.now),
@@ -151,7 +150,7 @@ impl TcpSession {
         }
         match error.kind {
             NetworkErrorKind::TooLarge { mtu } => {
-                self.path_takes(mtu);
+                self.path_takes(mtu, out);
                 Handled::Yes
             }
             NetworkErrorKind::NetworkUnreachable
@@ -170,27 +169,6 @@ impl TcpSession {
         }
     }
 
-    /// The path takes network packets of `mtu` bytes only (0: it did not say). What was too large goes out again at once,
-    /// which is no sign of congestion (RFC 1191, section 6.5).
-    fn path_takes(&mut self, mtu: u16) {
-        let overhead = 65_535 - self.ends.below_network(65_535) as u32;
-        let now = self.sizes.mtu + overhead;
-        let said = match mtu {
-            0 => PLATEAUS.into_iter().find(|plateau| *plateau < now).unwrap_or(now),
-            mtu => u32::from(mtu),
-        };
-        let said = said.max(self.config.path_mtu_min as u32);
-        if said >= now {
-            return;
-        }
-        self.sizes.mtu = said - overhead.min(said);
-        self.resize();
-        if self.state.transmits() {
-            self.recovery.lose_all();
-            self.retransmission.sent_again(0);
-        }
-    }
-
     fn status(&self) -> Status {
         Status {
             state: self.state.name(),
@@ -201,8 +179,11 @@ impl TcpSession {
             in_flight: self.send.highest.since(self.send.unacknowledged).max(0) as usize,
             retransmitted: u64::from(self.retransmission.count),
             segment_size: self.sizes.segment as usize,
+            receive_buffer: self.receive.buffer as usize,
+            send_buffer: self.send.budget as usize,
             peer_window: self.send.window as usize,
             urgent: self.receive.urgent_ahead() as usize,
+            fast_open: self.early_taken,
             ecn: self.ecn.agreed,
             marks: u64::from(self.ecn.marks),
         }

@@ -1,15 +1,16 @@
 //! TCP in the catalogue.
 
 use super::links;
-use super::options::{bytes, milliseconds, number, truth, with_default};
+use super::options::{bytes, milliseconds, number, optional, truth, with_default};
 use std::sync::Arc;
 use std::time::Duration;
 use xylem_graph::build::{Entry, Made, Making};
 use xylem_graph::file::{
-    DefaultValue, Description, Kind, Number, Numbered, On, OptionKind, Provides, Role, Settings, Slot, Space, Uppers,
+    DefaultValue, Description, Kind, Number, Numbered, On, OptionDescription, OptionKind, Provides, Role, Settings,
+    Slot, Space, Uppers,
 };
 use xylem_protocols::tcp::congestion::Algorithm;
-use xylem_protocols::tcp::{TcpConfig, TcpProtocol};
+use xylem_protocols::tcp::{CookieUse, EcnUse, FastOpenUse, MtuProbing, TcpConfig, TcpProtocol};
 use xylem_wire::{Header, IpProtocol, Ipv4Header};
 
 pub(super) const ENTRY: Entry = Entry { description: DESCRIPTION, make };
@@ -45,6 +46,12 @@ const DESCRIPTION: Description = Description {
         milliseconds("orphan_wait", (1, 60 * MINUTE), MINUTE, "how long a closed connection waits for the peer's FIN"),
         bytes("receive_buffer", BUFFER, 256 << 10, "bytes a connection may hold unread"),
         bytes("send_buffer", BUFFER, 256 << 10, "bytes a connection may hold unacknowledged"),
+        optional("receive_buffer_max", SIZE, "how far the receive buffer grows with use; 4 MiB, or not at all"),
+        optional("send_buffer_max", SIZE, "how far the send buffer grows with use; 4 MiB, or not at all"),
+        choice("ecn", ECN, "passive", "congestion marks: never, if the peer asks, or asked for (RFC 3168)"),
+        choice("syn_cookies", COOKIES, "overflow", "SYNs answered without remembering them (RFC 4987)"),
+        choice("fast_open", FAST_OPEN, "both", "sides of TCP Fast Open played where applications ask (RFC 7413)"),
+        choice("mtu_probing", PROBING, "black_hole", "when the path's MTU is searched for (RFC 4821, RFC 8899)"),
         number("connections", (16, 1 << 20), 65_536, "about so many connections at a time"),
         number("enables", (16, 65_536), 1024, "about so many standing passive opens at a time"),
         number("embryos", (1, 1 << 20), 16_384, "half-open connections at a time, over all enables"),
@@ -58,6 +65,35 @@ const DESCRIPTION: Description = Description {
     cuttable: true,
     ..Description::PLAIN
 };
+
+/// A size between the limits of a buffer.
+const SIZE: OptionKind = OptionKind::Size { min: BUFFER.0, max: BUFFER.1 };
+
+const fn choice(
+    name: &'static str,
+    words: &'static [&'static str],
+    usual: &'static str,
+    summary: &'static str,
+) -> OptionDescription {
+    with_default(name, OptionKind::Choice(words), DefaultValue::Text(usual), summary)
+}
+
+/// The words for [`EcnUse`], in the order of [`ECN_USES`]; likewise for those below.
+const ECN: &[&str] = &["off", "passive", "on"];
+const ECN_USES: [EcnUse; 3] = [EcnUse::Off, EcnUse::Passive, EcnUse::On];
+const COOKIES: &[&str] = &["off", "overflow", "always"];
+const COOKIE_USES: [CookieUse; 3] = [CookieUse::Off, CookieUse::Overflow, CookieUse::Always];
+const FAST_OPEN: &[&str] = &["off", "client", "server", "both"];
+const FAST_OPEN_USES: [FastOpenUse; 4] =
+    [FastOpenUse::Off, FastOpenUse::Client, FastOpenUse::Server, FastOpenUse::Both];
+const PROBING: &[&str] = &["off", "black_hole", "on"];
+const PROBINGS: [MtuProbing; 3] = [MtuProbing::Off, MtuProbing::BlackHole, MtuProbing::On];
+
+/// What the word of a choice means.
+fn chosen<T: Copy>(settings: Settings<'_>, option: &str, words: &[&str], meanings: &[T], usual: T) -> T {
+    let place = settings.text(option).and_then(|word| words.iter().position(|known| *known == &*word));
+    place.map_or(usual, |place| meanings[place])
+}
 
 /// The words for the built-in algorithms.
 const ALGORITHMS: &[&str] = &["cubic", "reno", "bbr"];
@@ -76,6 +112,10 @@ fn make(making: &mut Making<'_>) -> Made {
 fn config(settings: Settings<'_>, usual: TcpConfig) -> TcpConfig {
     let span = |option: &str, usual: Duration| settings.duration(option).unwrap_or(usual);
     let size = |option: &str, usual: usize| settings.size(option).map_or(usual, |bytes| bytes as usize);
+    let limit = |option: &str, buffer: &str, usual: usize, usual_max: usize| {
+        let begins = size(buffer, usual);
+        size(option, if begins == usual { usual_max } else { begins })
+    };
     let count = |option: &str, usual: usize| settings.integer(option).map_or(usual, |count| count as usize);
     let truth = |option: &str, usual: bool| settings.bool(option).unwrap_or(usual);
     TcpConfig {
@@ -93,6 +133,18 @@ fn config(settings: Settings<'_>, usual: TcpConfig) -> TcpConfig {
         keep_alive_interval: span("keep_alive_interval", usual.keep_alive_interval),
         keep_alive_probes: count("keep_alive_probes", usual.keep_alive_probes as usize) as u32,
         orphan_wait: span("orphan_wait", usual.orphan_wait),
+        // Who says a size and no limit means that size.
+        receive_buffer_max: limit(
+            "receive_buffer_max",
+            "receive_buffer",
+            usual.receive_buffer,
+            usual.receive_buffer_max,
+        ),
+        send_buffer_max: limit("send_buffer_max", "send_buffer", usual.send_buffer, usual.send_buffer_max),
+        ecn: chosen(settings, "ecn", ECN, &ECN_USES, usual.ecn),
+        syn_cookies: chosen(settings, "syn_cookies", COOKIES, &COOKIE_USES, usual.syn_cookies),
+        fast_open: chosen(settings, "fast_open", FAST_OPEN, &FAST_OPEN_USES, usual.fast_open),
+        mtu_probing: chosen(settings, "mtu_probing", PROBING, &PROBINGS, usual.mtu_probing),
         receive_buffer: size("receive_buffer", usual.receive_buffer),
         send_buffer: size("send_buffer", usual.send_buffer),
         connections_max: count("connections", usual.connections_max),
@@ -130,6 +182,29 @@ mod tests {
         let graph = parse("tcp over ip").expect("a graph");
         let settings = Settings::new(&graph.nodes[0], &DESCRIPTION);
         assert_eq!(config(settings, TcpConfig::default()), TcpConfig::default());
+    }
+
+    #[test]
+    fn every_word_has_its_meaning() {
+        let said = |text: &str| {
+            let graph = parse(&format!("tcp over ip {{ {text} }}")).expect("a graph");
+            config(Settings::new(&graph.nodes[0], &DESCRIPTION), TcpConfig::default())
+        };
+        for (word, meaning) in ECN.iter().zip(ECN_USES) {
+            assert_eq!(said(&format!("ecn = {word}")).ecn, meaning);
+        }
+        for (word, meaning) in COOKIES.iter().zip(COOKIE_USES) {
+            assert_eq!(said(&format!("syn_cookies = {word}")).syn_cookies, meaning);
+        }
+        for (word, meaning) in FAST_OPEN.iter().zip(FAST_OPEN_USES) {
+            assert_eq!(said(&format!("fast_open = {word}")).fast_open, meaning);
+        }
+        for (word, meaning) in PROBING.iter().zip(PROBINGS) {
+            assert_eq!(said(&format!("mtu_probing = {word}")).mtu_probing, meaning);
+        }
+        let sizes = |config: TcpConfig| (config.receive_buffer, config.receive_buffer_max);
+        assert_eq!(sizes(said("receive_buffer = 32KiB")), (32 << 10, 32 << 10), "who says a size means it");
+        assert_eq!(sizes(said("receive_buffer = 32KiB, receive_buffer_max = 1MiB")), (32 << 10, 1 << 20));
     }
 
     #[test]

@@ -161,11 +161,17 @@ impl Host {
     }
 
     pub fn listen(&mut self, port: u16, backlog: usize) -> Result<usize, EnableError> {
+        self.listen_early(port, backlog, 0)
+    }
+
+    /// As [`listen`](Host::listen), for `early` connections at once that bring data with their SYN.
+    pub fn listen_early(&mut self, port: u16, backlog: usize, early: usize) -> Result<usize, EnableError> {
         let id = EnableId { index: self.enables.len() as u32, generation: 0 };
         let participants = Participants { local: [Part::Port(Port(port))].into(), ..Participants::default() };
         let mut nothing = Nothing;
         let wish = EnableWish { participants, wild: false, backlog, shared: false };
         let mut enabling = Enabling::new(id, wish, &mut self.random, &mut nothing);
+        enabling.early_max = early;
         self.protocol.open_enable(&mut enabling)?;
         self.enables.push(Some(enabling.finish()));
         Ok(self.enables.len() - 1)
@@ -186,7 +192,7 @@ impl Host {
             Demux::Path(id) => self.pop(now, id.index as usize, message),
             Demux::Open(enable) if self.accepts => match self.make(now, participants, Some(enable), None) {
                 Ok(index) => self.pop(now, index, message),
-                Err(OpenError::NoEmbryo) => self.drops.count(&opening::NO_EMBRYO),
+                Err(OpenError::NoEmbryo | OpenError::Full(_)) => self.drops.count(&opening::NO_EMBRYO),
                 Err(error) => panic!("a passive open failed: {error}"),
             },
             Demux::Open(_) | Demux::Keep => {}
@@ -332,7 +338,11 @@ impl Host {
                 connection.events.push(event);
             }
         }
-        connection.advice.extend(self.out.drain_advice());
+        for mut advice in self.out.drain_advice().collect::<Vec<_>>() {
+            // What no session takes the protocols are offered.
+            let _ = self.protocol.control(&mut advice, &mut self.out);
+            connection.advice.push(advice);
+        }
         if levels.finished {
             connection.path = None;
             if let Some(entry) = linger {

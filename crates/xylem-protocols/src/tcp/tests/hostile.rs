@@ -56,7 +56,12 @@ fn random_bytes_never_panic() {
 fn segments_that_almost_belong_never_panic_and_deliver_nothing_foreign() {
     for seed in 0..600 {
         let mut random = Random::seeded(seed);
-        let config = TcpConfig { receive_buffer: 4096, timestamps: seed % 2 == 0, ..TcpConfig::default() };
+        let config = TcpConfig {
+            receive_buffer: 4096,
+            receive_buffer_max: 0,
+            timestamps: seed % 2 == 0,
+            ..TcpConfig::default()
+        };
         let mut script = match seed % 4 {
             0 => Script::syn_sent(config),
             _ => {

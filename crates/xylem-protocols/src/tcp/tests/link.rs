@@ -30,6 +30,8 @@ pub struct Net {
     pub local: bool,
     wire: BTreeMap<(Instant, u64), (usize, Message)>,
     count: u64,
+    /// Segments of more bytes than this, TCP's header included, vanish without a word.
+    pub swallows: usize,
     /// Segments carried so far, before faults.
     pub carried: usize,
     /// Prints every segment, for whoever looks for a mistake.
@@ -56,6 +58,7 @@ impl Net {
             local: false,
             wire: BTreeMap::new(),
             count: 0,
+            swallows: usize::MAX,
             carried: 0,
             trace: false,
         }
@@ -84,7 +87,7 @@ impl Net {
 
     fn put(&mut self, to: usize, mut message: Message) {
         let random = &mut self.random;
-        let is_lost = random.chance_per_million(self.faults.lost);
+        let is_lost = random.chance_per_million(self.faults.lost) || message.len() > self.swallows;
         if self.trace {
             let header = crate::tcp::segment::read_header(&mut message).unwrap();
             let mark = if is_lost { " LOST" } else { "" };

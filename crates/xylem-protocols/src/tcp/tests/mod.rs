@@ -1,9 +1,13 @@
 //! What TCP does, seen from outside: two of them over a link that does what links do, and one against a script of exact
 //! segments. Nothing here knows IP: a tiny linker offers facts and carries segments with their addresses.
 
+mod autotune;
+mod blind;
 mod closing;
 mod congestion;
+mod cookies;
 mod ecn;
+mod fast_open;
 mod handshake;
 mod host;
 mod hostile;
@@ -11,6 +15,7 @@ mod link;
 mod losses;
 mod moving;
 mod options;
+mod path_mtu;
 mod recovering;
 mod script;
 mod selective;

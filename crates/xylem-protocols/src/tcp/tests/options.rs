@@ -11,7 +11,7 @@ fn a_syn_offers_and_its_answer_takes_up_what_was_offered() {
     script.host.open(script.now, None, 80).unwrap();
     script.host.expire(script.now);
     let syn = script.raw_sent().remove(0);
-    assert_eq!((syn.options.mss, syn.options.window_scale), (Some(1460), Some(3)));
+    assert_eq!((syn.options.mss, syn.options.window_scale), (Some(1460), Some(7)));
     assert!(syn.options.timestamps.is_some() && syn.options.sack_permitted);
 
     let offers = [(None, None), (Some(7), None), (None, Some(5)), (Some(0), Some(5))];
@@ -204,4 +204,69 @@ fn verified(bytes: &[u8]) -> xylem_core::Message {
     let mut message = xylem_core::Message::from_bytes(bytes);
     message.attributes.checksum = xylem_core::Checksum::Verified;
     message
+}
+
+/// RFC 7323, section 3.2: resets of ours carry it too.
+#[test]
+fn a_reset_of_an_open_connection_is_stamped() {
+    let (mut script, _) = stamped();
+    script.set(Setting::Abort);
+    let reset = script.raw_sent().remove(0);
+    assert!(reset.header.flags.contains(TcpFlags::RST) && reset.options.timestamps.is_some());
+}
+
+/// RFC 7323, section 5.3: Last.ACK.sent decides, not what is expected next, and equal timestamps are taken.
+#[test]
+fn an_echo_follows_what_was_acknowledged_and_equal_values_count() {
+    let (mut script, clock) = stamped();
+    script.inject(segment(".", 1, 1).data(&[1; 100]).stamp(2000, clock));
+    // In order, but beyond what we have acknowledged: the echo stays that of the first.
+    script.inject(segment(".", 101, 1).data(&[1; 100]).stamp(2500, clock));
+    script.push(10);
+    let data = script.raw_sent().pop().unwrap();
+    assert_eq!((data.header.acknowledgment.since(script.theirs), data.options.timestamps.unwrap().echo.0), (201, 2000));
+    script.inject(segment(".", 201, 11).data(&[1; 100]).stamp(2500, clock));
+    script.push(10);
+    assert_eq!(script.raw_sent().pop().unwrap().options.timestamps.unwrap().echo.0, 2500);
+    // A segment in front of the echo's is older than TS.Recent and never moves it back.
+    script.inject(segment(".", 301, 21).data(&[1; 100]).stamp(2499, clock));
+    script.push(10);
+    let data = script.raw_sent().pop().unwrap();
+    assert_eq!((data.header.acknowledgment.since(script.theirs), data.options.timestamps.unwrap().echo.0), (301, 2500));
+}
+
+/// The window of a SYN is never scaled, and shifts beyond fourteen are taken as fourteen (RFC 7323, sections 2.2, 2.3).
+#[test]
+fn the_largest_scale_there_is_works_both_ways() {
+    let config = TcpConfig { receive_buffer: TcpConfig::BUFFER_MAX, timestamps: false, ..TcpConfig::default() };
+    let mut script = Script::new(config);
+    script.host.open(script.now, Some(40_000), 80).unwrap();
+    script.host.expire(script.now);
+    let syn = script.raw_sent().remove(0);
+    assert_eq!((syn.options.window_scale, syn.header.window), (Some(14), u16::MAX));
+    script.ours = syn.header.sequence;
+    script.inject(segment("S.", 0, 1).mss(1000).scale(14).window(4000));
+    assert_eq!(script.host.status(script.now, 0).peer_window, 4000, "not scaled");
+    assert_eq!(script.raw_sent()[0].header.window, (TcpConfig::BUFFER_MAX >> 14) as u16);
+    script.inject(segment(".", 1, 1).window(u16::MAX));
+    assert_eq!(script.host.status(script.now, 0).peer_window, 65_535 << 14);
+}
+
+/// RFC 9293, section 3.7: from the least to jumbo frames.
+#[test]
+fn every_mtu_from_the_least_to_jumbo_gives_its_segment() {
+    for mtu in [576usize, 1006, 1500, 4352, 9000, 65_535] {
+        let mut script = Script::new(TcpConfig { timestamps: false, window_scaling: false, ..TcpConfig::default() });
+        script.host.facts.mtu = mtu - 20;
+        script.host.open(script.now, Some(40_000), 80).unwrap();
+        script.host.expire(script.now);
+        let syn = script.raw_sent().remove(0);
+        assert_eq!(syn.options.mss, Some((mtu - 40) as u16));
+        script.ours = syn.header.sequence;
+        script.inject(segment("S.", 0, 1).mss(u16::MAX));
+        script.set(Setting::NoDelay(true));
+        script.raw_sent();
+        script.push(mtu - 40);
+        assert_eq!(script.raw_sent()[0].data.len(), (mtu - 40).min(60_000), "{mtu}");
+    }
 }

@@ -3,12 +3,15 @@
 
 use super::host::Host;
 use super::link::{A, B};
-use crate::tcp::TcpConfig;
 use crate::tcp::congestion::RENO;
 use crate::tcp::ends::Ends;
 use crate::tcp::segment::{Answer, read_header};
+use crate::tcp::{MtuProbing, TcpConfig};
+use std::net::IpAddr;
 use xylem_core::{Duration, Endpoint, Instant, Message};
-use xylem_wire::{Header, Port, SackBlock, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use xylem_wire::{
+    FastOpenCookie, Header, Port, SackBlock, SequenceNumber, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+};
 
 /// The port of the scripted peer, and ours.
 const PEER: u16 = 80;
@@ -92,6 +95,11 @@ impl Segment {
     pub fn marked(self, marks: u16) -> Segment {
         Segment { marks, ..self }
     }
+    /// With a cookie for fast open, or with no bytes the request for one.
+    pub fn cookie(mut self, cookie: &[u8]) -> Segment {
+        self.options.fast_open = FastOpenCookie::new(cookie);
+        self
+    }
     /// Acknowledges this number, whatever our SYN's was.
     pub fn raw(mut self, number: SequenceNumber) -> Segment {
         self.raw_acknowledgment = Some(number);
@@ -141,10 +149,18 @@ impl Script {
         }
     }
 
-    /// The usual settings of scripts: no timestamps, so that payloads are whole segments.
+    /// The usual settings of scripts: no timestamps, so that payloads are whole segments, and buffers that stay.
     pub fn config() -> TcpConfig {
         // Reno, whose windows can be worked out by hand.
-        TcpConfig { timestamps: false, window_scaling: false, congestion: &RENO, ..TcpConfig::default() }
+        TcpConfig {
+            congestion: &RENO,
+            timestamps: false,
+            window_scaling: false,
+            receive_buffer_max: 0,
+            send_buffer_max: 0,
+            mtu_probing: MtuProbing::Off,
+            ..TcpConfig::default()
+        }
     }
 
     /// A connection in SYN-SENT: its SYN is taken.
@@ -201,8 +217,13 @@ impl Script {
 
     /// A segment of the peer as bytes, its checksum right.
     pub fn build(&self, segment: &Segment) -> Message {
+        self.build_from(B, A, segment)
+    }
+
+    /// The same from one host to another.
+    pub fn build_from(&self, from: IpAddr, to: IpAddr, segment: &Segment) -> Message {
         let end = |address, port| Endpoint { address, port: Port(port) };
-        let ends = Ends { local: end(B, self.peer_port), remote: end(A, self.our_port) };
+        let ends = Ends { local: end(from, self.peer_port), remote: end(to, self.our_port) };
         let has_acknowledgment = segment.flags.contains(TcpFlags::ACK);
         let acknowledgment = match segment.raw_acknowledgment {
             Some(number) => number,

@@ -102,6 +102,8 @@ fn small_buffers_no_options_and_ipv6_deliver_too() {
         let mut config = || TcpConfig {
             receive_buffer: 2048 + random.below(10_000) as usize,
             send_buffer: 4096 + random.below(10_000) as usize,
+            receive_buffer_max: 0,
+            send_buffer_max: 0,
             window_scaling: random.chance_per_million(500_000),
             timestamps: random.chance_per_million(500_000),
             selective_acknowledgments: random.chance_per_million(500_000),

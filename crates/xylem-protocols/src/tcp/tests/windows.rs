@@ -216,7 +216,8 @@ fn data_beyond_the_window_is_cut_off() {
 #[test]
 fn windows_are_scaled_both_ways() {
     for shift in [0, 1, 7, 14] {
-        let config = TcpConfig { receive_buffer: 1 << 20, timestamps: false, ..TcpConfig::default() };
+        let config =
+            TcpConfig { receive_buffer: 1 << 20, receive_buffer_max: 0, timestamps: false, ..TcpConfig::default() };
         let mut script = Script::syn_sent(config.clone());
         script.inject(segment("S.", 0, 1).mss(1000).scale(shift).window(1000));
         let ack = script.raw_sent().remove(0);
@@ -227,7 +228,8 @@ fn windows_are_scaled_both_ways() {
         let expected = 1000 << shift;
         assert_eq!(script.host.status(script.now, 0).peer_window, expected, "shift {shift}");
     }
-    let config = TcpConfig { receive_buffer: 1 << 20, timestamps: false, ..TcpConfig::default() };
+    let config =
+        TcpConfig { receive_buffer: 1 << 20, receive_buffer_max: 0, timestamps: false, ..TcpConfig::default() };
     let mut script = Script::syn_sent(config);
     script.inject(segment("S.", 0, 1).mss(1000).window(1000));
     assert_eq!(script.raw_sent()[0].header.window, u16::MAX, "the peer does not scale, so nobody does");
