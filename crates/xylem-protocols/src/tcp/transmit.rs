@@ -213,7 +213,8 @@ impl TcpSession {
             self.retransmission.progress_at = out.now;
             if self.state.transmits() {
                 // Data may follow before the SYN is acknowledged, which is then the first of what is in flight.
-                self.recovery.sent(1, out.now);
+                let stamp = self.congestion.sent(1, 0, false, out.now);
+                self.recovery.sent(1, stamp, out.now);
             }
         }
         self.send.next = self.send.next.later(end + early);

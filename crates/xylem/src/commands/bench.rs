@@ -29,7 +29,7 @@ use crate::cli::{Ending, complain, say};
 use crate::commands::interruption::{self, Interrupted, Interruption};
 use crate::commands::progress::Progress;
 use crate::commands::serve::addressed::{self, Addresses};
-use crate::place::Processors;
+use crate::place::{self, Processors};
 use crate::{catalogue, graphs};
 use clap::{Args, Subcommand};
 use contestant::{Choice, Terms};
