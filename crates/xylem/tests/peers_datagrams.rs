@@ -20,7 +20,7 @@ fn rows(test: &str, offloads: bool) {
         let Some(cable) = Cable::lay(test, plan) else { return };
         let (namespace, stack) = cable.stack();
         let capture = Capture::all(&namespace);
-        let sizes = sizes(plan.mtu, 7 + plan.mtu as u64);
+        let sizes = sizes(plan, 7 + plan.mtu as u64);
         kernel_asks_xylem(&namespace, &stack, 42_001, &sizes);
         xylem_asks_kernel(&namespace, &stack, 42_002, &sizes);
         closed_ports(&namespace, &stack, 42_003);

@@ -1,6 +1,6 @@
-//! Echoes between Xylem and the kernel, in both directions, over every kind of cable: all sizes up to 2048 bytes, every
-//! border of fragments, and five hundred other sizes up to the largest there is. What was sent meanwhile is judged by an
-//! independent program.
+//! Echoes between Xylem and the kernel, in both directions: all sizes up to 2048 bytes, every border of fragments, and five
+//! hundred other sizes up to the largest there is; on other than the usual cables all borders, and a sample of the rest. What
+//! was sent meanwhile is judged by an independent program.
 
 #[allow(dead_code)]
 mod kernel {
@@ -19,7 +19,7 @@ fn the_kernel_pings(test: &str, plan: Plan) {
     let (namespace, _stack) = cable.stack();
     let capture = Capture::all(&namespace);
     let mut pinger = Pinger::open(&namespace);
-    let sizes = sizes(plan.mtu, plan.mtu as u64);
+    let sizes = sizes(plan, plan.mtu as u64);
     let wrong: Vec<String> = sizes.iter().filter_map(|size| pinger.ping(*size).err()).take(5).collect();
     assert!(wrong.is_empty(), "{plan:?}: {wrong:#?}");
     // A request and an answer each.
@@ -30,7 +30,7 @@ fn xylem_pings(test: &str, plan: Plan) {
     let Some(cable) = Cable::lay(test, plan) else { return };
     let (namespace, device) = cable.into_device();
     let capture = Capture::all(&namespace);
-    let sizes = sizes(plan.mtu, 1 + plan.mtu as u64);
+    let sizes = sizes(plan, 1 + plan.mtu as u64);
     let expected = sizes.len();
     let count = XylemPinger::new(device, plan.mtu).ping(KERNEL, sizes.into_iter());
     assert_eq!(count, Ok(expected), "{plan:?}");
