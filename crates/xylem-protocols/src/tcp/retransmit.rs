@@ -24,8 +24,9 @@ pub(crate) struct Retransmission {
     pub attempts: u8,
     /// When the SYN was sent, while it is measured. What comes behind it the flight measures.
     measured_from: Option<Instant>,
-    /// The next measurement is taken when something behind this number is acknowledged.
-    measured_end: SequenceNumber,
+    /// The next measurement is taken when something behind this number is acknowledged; `None`: at once. No number would do
+    /// in its place, since half of all numbers lie before any.
+    measured_end: Option<SequenceNumber>,
     /// When the oldest outstanding data was first sent, or last made progress.
     pub progress_at: Instant,
     /// Segments sent again so far.
@@ -53,7 +54,7 @@ impl Retransmission {
             base: micros(config.retransmission_timeout_initial),
             attempts: 0,
             measured_from: None,
-            measured_end: SequenceNumber(0),
+            measured_end: None,
             progress_at: now,
             count: 0,
         }
@@ -75,7 +76,7 @@ impl Retransmission {
     /// A SYN ending before `end` goes out for the first time.
     pub fn sent(&mut self, end: SequenceNumber, now: Instant) {
         if self.measured_from.is_none() {
-            (self.measured_from, self.measured_end) = (Some(now), end);
+            (self.measured_from, self.measured_end) = (Some(now), Some(end));
         }
     }
 
@@ -97,9 +98,11 @@ impl Retransmission {
     ) {
         if let Some(at) = self.measured_from.take() {
             self.sample(now.since(at));
-        } else if let Some(round_trip) = measured.or(echo).filter(|_| acknowledgment.is_after(self.measured_end)) {
+        } else if let Some(round_trip) =
+            measured.or(echo).filter(|_| self.measured_end.is_none_or(|end| acknowledgment.is_after(end)))
+        {
             self.sample(round_trip);
-            self.measured_end = highest;
+            self.measured_end = Some(highest);
         }
         self.attempts = 0;
         self.progress_at = now;
@@ -140,7 +143,7 @@ impl Retransmission {
             base: record.base,
             attempts: record.attempts,
             measured_from: None,
-            measured_end: SequenceNumber(0),
+            measured_end: None,
             progress_at: now,
             count: record.count,
         }
@@ -186,6 +189,15 @@ mod tests {
         assert_eq!(timer.smoothed(), None);
         timer.acknowledged(SequenceNumber(11), SequenceNumber(11), None, Some(Duration::from_millis(7)), at(5001));
         assert_eq!(timer.smoothed(), Some(Duration::from_millis(7)), "but a timestamp tells which one was answered");
+    }
+
+    #[test]
+    fn the_first_round_trip_is_measured_wherever_numbers_begin() {
+        for number in [10, 0x7fff_ffff, 0x8000_0001, u32::MAX].map(SequenceNumber) {
+            let mut timer = Retransmission::new(&TcpConfig::default(), at(0));
+            timer.acknowledged(number, number, Some(Duration::from_millis(20)), None, at(20));
+            assert_eq!(timer.smoothed(), Some(Duration::from_millis(20)), "{number}");
+        }
     }
 
     #[test]
