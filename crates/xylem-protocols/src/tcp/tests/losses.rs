@@ -85,7 +85,9 @@ fn transfer(net: &mut Net, seed: u64, count: usize) -> (Duration, Seen) {
 fn buffers(selective: bool) -> TcpConfig {
     TcpConfig {
         receive_buffer: 2 << 20,
+        receive_buffer_max: 0,
         send_buffer: 2 << 20,
+        send_buffer_max: 0,
         selective_acknowledgments: selective,
         ..TcpConfig::default()
     }
