@@ -89,7 +89,9 @@ fn buffers(selective: bool) -> TcpConfig {
     TcpConfig {
         congestion: &RENO,
         receive_buffer: 2 << 20,
+        receive_buffer_max: 0,
         send_buffer: 2 << 20,
+        send_buffer_max: 0,
         selective_acknowledgments: selective,
         // What goes again is looked at, not how the window grows.
         congestion: &RENO,
