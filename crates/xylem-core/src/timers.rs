@@ -11,6 +11,9 @@ const SLOTS: usize = 1 << SLOT_BITS;
 /// Levels: 64^6 ticks are 52 days; what lies beyond waits on the last level and is put in again.
 const LEVELS: usize = 6;
 
+/// An emptied slot keeps the memory of so many entries for the next ones; what a burst of deadlines needed goes back.
+const SLOT_KEPT_MAX: usize = 16;
+
 /// A timing wheel of values of type `T`.
 #[derive(Debug)]
 pub struct Wheel<T> {
@@ -115,8 +118,10 @@ impl<T> Wheel<T> {
                 let slot = (self.tick >> shift) as usize % SLOTS;
                 if self.tick >> shift != before >> shift && self.levels[index].occupied & 1 << slot != 0 {
                     self.levels[index].occupied &= !(1 << slot);
-                    for (deadline, value) in std::mem::take(&mut self.levels[index].slots[slot]) {
-                        self.place(deadline, value);
+                    let mut entries = std::mem::take(&mut self.levels[index].slots[slot]);
+                    entries.drain(..).for_each(|(deadline, value)| self.place(deadline, value));
+                    if entries.capacity() <= SLOT_KEPT_MAX && self.levels[index].slots[slot].is_empty() {
+                        self.levels[index].slots[slot] = entries;
                     }
                 }
             }
