@@ -93,8 +93,6 @@ fn buffers(selective: bool) -> TcpConfig {
         send_buffer: 2 << 20,
         send_buffer_max: 0,
         selective_acknowledgments: selective,
-        // What goes again is looked at, not how the window grows.
-        congestion: &RENO,
         ..TcpConfig::default()
     }
 }
