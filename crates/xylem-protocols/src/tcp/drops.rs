@@ -22,6 +22,8 @@ pub static NOT_FOR_ENABLE: DropReason = reason("an enable takes SYNs only");
 pub static EMBRYOS_FULL: DropReason = reason("too many half-open connections");
 /// A half-open connection made way for a newer one.
 pub static EMBRYO_EVICTED: DropReason = reason("half-open connection made way for a newer one");
+/// A SYN that was answered with a cookie (RFC 4987): nothing of it is kept.
+pub static COOKIE: DropReason = reason("answered with a cookie and forgotten");
 /// A half-open connection was not completed in time.
 pub static EMBRYO_EXPIRED: DropReason = reason("handshake not completed in time");
 /// A reset ended a half-open connection.

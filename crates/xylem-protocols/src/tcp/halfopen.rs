@@ -146,7 +146,7 @@ impl TcpProtocol {
             answer.flags = answer.flags.without(TcpFlags::ECE);
         }
         reply(&answer, ends, out);
-        Demux::Keep
+        Demux::Drop(&drops::COOKIE)
     }
 
     /// An acknowledgment that fits nothing we remember, for an enable: it may bring a cookie back. The segment that

@@ -14,14 +14,14 @@ linux: differs because it is another
 listen
 listen backlog 3
 listen no more
-10ms < S 0 win 1000 <mss 1460, sackok, nop, wscale 7, ts 5, end, raw fd04aabb, cookie, cookie 00112233>
+10ms < S 0 win 1000 <mss 1460, sackok, nop, wscale 7, ts 5, end, raw fd04aabb, cookie>
 +1ms..20ms > S. 0 ack 1 win 100..200 <mss *, ts * ecr 5, wscale *, cookie *, ...>
 may > . 1 ack *
 @xylem a: > FPU. 1..101 ack raw 9 urg 4 ce ttl 3 dscp 8 in any
 @linux +1s < . -5..5 ack 1 ect0 bad_checksum reserved 15 header_words 4 from 10.0.0.1 to 10.0.0.2 other_content cut_to 7 in 2
 < - raw 7 bytes 9
 > R * <>
-< . 1 ack 1 <sack 1001..2001 3001..4001>
+< . 1 ack 1 <sack 1001..2001 3001..4001, cookie 00112233>
 < icmp unreachable 3 quotes 1
 < icmp too_large 1000 quotes raw 5
 < icmp time_exceeded quotes 1
@@ -82,7 +82,10 @@ fn what_is_wrong_is_said_with_its_place_and_a_mend() {
         ("< . 1 ack 1 win 1..2", "one window of 16 bits"),
         ("< S 0 <mss 70000>", "3:12: `70000` is not understood; expected 16 bits"),
         ("< S 0 <mss 1460", "a `>` behind the options"),
-        ("< S 0 <raw 00112233445566778899001122334455667788990011223344556677889900112233445566>", "at most 40"),
+        (
+            "< S 0 <raw 0011223344556677889900112233445566778899001122334455667788990011223344556677889900>",
+            "at most 40",
+        ),
         ("+5 quiet", "3:1: `+5` is not understood; expected a time"),
         ("+1s..2s quiet", "what is done is done at one time"),
         ("+2s..1s > . 1 ack 1", "expected a time"),

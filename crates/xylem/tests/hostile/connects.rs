@@ -33,8 +33,8 @@ fn flood(seed: u64, mut source: impl FnMut(u32, &mut Random) -> Ipv4Addr) -> Tow
             assert!(paths <= most, "{paths} paths{}", town.drops());
         }
     }
-    let evicted = town.dropped("tcp", "half-open connection made way for a newer one");
-    assert!(evicted >= u64::from(ATTEMPTS) - 2 * BACKLOG as u64, "{}", town.drops());
+    let forgotten = town.dropped("tcp", "answered with a cookie and forgotten");
+    assert!(forgotten >= u64::from(ATTEMPTS) - 2 * BACKLOG as u64, "{}", town.drops());
     town
 }
 

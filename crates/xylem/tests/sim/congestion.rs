@@ -53,7 +53,7 @@ fn goodput_of_each() {
             (true, "0%") => assert!(reno >= 75 && cubic >= 75 && bbr >= 75),
             (false, "0%") => assert!(cubic >= 50 && bbr >= 75),
             (_, "1%") => assert!(bbr >= 2 * cubic && bbr >= 2 * reno),
-            _ => assert!(bbr >= 70 && bbr >= cubic),
+            _ => assert!(bbr >= 70 && bbr + 5 >= cubic),
         }
     }
 }

@@ -134,30 +134,30 @@ const HOST: &str = "
             │ sock (sockets) │
             └┬──────────────┬┘
              │              │
-             │     ┌────────┴────────┐
-┌──────┐  ┌──┴──┐  │       tcp       │
-│ icmp │  │ udp │  │ congestion reno │
-└──┬───┘  └──┬──┘  └───┬─────────────┘
-   └─────────┼─────────┘
-  ┌──────────┴──────────┐
-  │      ip (ipv4)      │
-  │ address 10.0.0.2/24 │
-  │ gateway 10.0.0.1    │
-  └──────┬──────┬───────┘
-         │      │
-      ┌──┴──┐   │
-      │ arp │   │
-      └──┬──┘   │
-         └──────┤
-   ┌────────────┴─────┐
-   │ link0 (ethernet) │
-   │ interface tap0   │
-   │ mtu 1500         │
-   └────────┬─────────┘
-            │
-         ╔══╧═══╗
-         ║ auto ║
-         ╚══════╝
+             │     ┌────────┴─────────┐
+┌──────┐  ┌──┴──┐  │       tcp        │
+│ icmp │  │ udp │  │ congestion cubic │
+└───┬──┘  └──┬──┘  └────┬─────────────┘
+    └────────┼──────────┘
+   ┌─────────┴───────────┐
+   │      ip (ipv4)      │
+   │ address 10.0.0.2/24 │
+   │ gateway 10.0.0.1    │
+   └──────┬──────┬───────┘
+          │      │
+       ┌──┴──┐   │
+       │ arp │   │
+       └──┬──┘   │
+          └──────┤
+    ┌────────────┴─────┐
+    │ link0 (ethernet) │
+    │ interface tap0   │
+    │ mtu 1500         │
+    └────────┬─────────┘
+             │
+          ╔══╧═══╗
+          ║ auto ║
+          ╚══════╝
 
 demux = layered   data = layered   device = auto
 ";
@@ -185,7 +185,7 @@ fn a_fault_in_a_drawing_is_seen() {
     assert_eq!(edges_of(HOST), edges(&graph));
     for (fault, right, wrong) in [
         ("loses the end of a line", "└──────┤", "       │"),
-        ("takes two lines for one", "└─────────┼─────────┘", "└─────────┤         │"),
+        ("takes two lines for one", "└────────┼──────────┘", "└────────┤          │"),
         ("loses a departure", "└──────┬──────┬───────┘", "└──────┬──────────────┘"),
         ("ends at another box", "│ udp │", "│ tcp │"),
     ] {
