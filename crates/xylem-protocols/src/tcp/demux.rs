@@ -53,7 +53,7 @@ impl TcpProtocol {
             return Demux::Drop(&drops::NOT_FOR_ENABLE);
         }
         if segment.has(TcpFlags::ACK) {
-            if let Some(verdict) = self.from_cookie(listener, &segment, &ends, out) {
+            if let Some(verdict) = self.cookie_returned(listener, &segment, &ends, out) {
                 return verdict;
             }
             answer_with_reset(&segment, &ends, out);

@@ -151,7 +151,7 @@ impl TcpProtocol {
 
     /// An acknowledgment that fits nothing we remember, for an enable: it may bring a cookie back. The segment that
     /// completes a handshake may be lost; the one behind it, with data, does as well while it begins where that one did.
-    pub(super) fn from_cookie(
+    pub(super) fn cookie_returned(
         &self,
         listener: Listener,
         segment: &Segment,
