@@ -105,7 +105,7 @@ struct Arrival {
 
 impl Carrier {
     /// Joins two interfaces: `models[0]` leads from the first to the second, `models[1]` back, with random streams from
-    /// `seed` or the models' own. With `spin` it does not sleep through the last [microseconds](SPIN_SPAN) before a frame
+    /// `seed` or the models' own. With `spin` it does not sleep through the last microseconds before a frame
     /// is due.
     ///
     /// # Errors

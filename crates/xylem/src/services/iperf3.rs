@@ -1,6 +1,6 @@
 //! The server of iperf3's measurements over TCP, in both directions and with several streams, so that the program many
 //! people measure with has somebody to talk to. Its protocol is written down nowhere but in its source
-//! (https://github.com/esnet/iperf, iperf_api.h): one connection in which states are bytes and facts are JSON behind a
+//! (<https://github.com/esnet/iperf>, iperf_api.h): one connection in which states are bytes and facts are JSON behind a
 //! length, and streams that carry bytes; what belongs together begins with the same cookie.
 
 use super::{Conversation, Progress, Service, TURN_BYTES, without_waiting};
