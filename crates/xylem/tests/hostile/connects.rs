@@ -7,6 +7,7 @@ use super::town::Town;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 use xylem_core::Random;
+use xylem_graph::file::Value;
 use xylem_graph::instance::KEPT_PATHS_MAX;
 use xylem_wire::TcpFlags;
 
@@ -17,10 +18,16 @@ const ATTEMPTS: u32 = 100_000;
 /// Neighbours that ARP asks for at a time: half of its usual table.
 const ASKED_MAX: usize = 512;
 
+/// What becomes of SYNs beyond the half-open connections there may be (RFC 4987): the oldest makes way, or they are
+/// answered without being remembered.
+const COOKIES: [&str; 2] = ["off", "overflow"];
+const EVICTED: &str = "half-open connection made way for a newer one";
+const FORGOTTEN: &str = "answered with a cookie and forgotten";
+
 /// So many SYNs a millisecond, from wherever `source` says. A handshake takes 0.4 ms on this link, so that an honest
 /// half-open connection is completed long before as many newer ones push it out.
-fn flood(seed: u64, mut source: impl FnMut(u32, &mut Random) -> Ipv4Addr) -> Town {
-    let mut town = Town::new(seed, Shop::new(), &[]);
+fn flood(seed: u64, cookies: &str, mut source: impl FnMut(u32, &mut Random) -> Ipv4Addr) -> Town {
+    let mut town = Town::new(seed, Shop::new(), &[("syn_cookies", Value::Text(cookies.into()))]);
     let mut random = Random::seeded(seed);
     for number in 0..ATTEMPTS {
         let from = source(number, &mut random);
@@ -33,30 +40,39 @@ fn flood(seed: u64, mut source: impl FnMut(u32, &mut Random) -> Ipv4Addr) -> Tow
             assert!(paths <= most, "{paths} paths{}", town.drops());
         }
     }
-    let forgotten = town.dropped("tcp", "answered with a cookie and forgotten");
-    assert!(forgotten >= u64::from(ATTEMPTS) - 2 * BACKLOG as u64, "{}", town.drops());
+    let (counted, other) = match cookies {
+        "off" => (EVICTED, FORGOTTEN),
+        _ => (FORGOTTEN, EVICTED),
+    };
+    let least = u64::from(ATTEMPTS) - 2 * BACKLOG as u64;
+    assert!(town.dropped("tcp", counted) >= least, "cookies {cookies}{}", town.drops());
+    assert_eq!(town.dropped("tcp", other), 0, "cookies {cookies}{}", town.drops());
     town
 }
 
 #[test]
 fn a_hundred_thousand_syns_from_one_host() {
-    let mut town = flood(1, |_, _| EVIL.0);
-    town.honest_were_served(20, VISIT_MAX);
-    town.pass(Duration::from_secs(5));
-    town.nothing_is_left();
+    for cookies in COOKIES {
+        let mut town = flood(1, cookies, |_, _| EVIL.0);
+        town.honest_were_served(20, VISIT_MAX);
+        town.pass(Duration::from_secs(5));
+        town.nothing_is_left();
+    }
 }
 
 #[test]
 fn a_hundred_thousand_syns_from_hosts_that_are_not_there() {
     // Neighbours that never answer ARP, and hosts behind the gateway that never answer anything.
-    let mut town = flood(2, |number, random| {
-        let low = random.next().to_be_bytes();
-        let first = if number % 2 == 0 { 10 } else { 192 };
-        Ipv4Addr::new(first, 1 + low[0] % 200, low[1], low[2])
-    });
-    town.honest_were_served(20, VISIT_MAX);
-    town.pass(Duration::from_secs(5));
-    town.nothing_is_left();
+    for cookies in COOKIES {
+        let mut town = flood(2, cookies, |number, random| {
+            let low = random.next().to_be_bytes();
+            let first = if number % 2 == 0 { 10 } else { 192 };
+            Ipv4Addr::new(first, 1 + low[0] % 200, low[1], low[2])
+        });
+        town.honest_were_served(20, VISIT_MAX);
+        town.pass(Duration::from_secs(5));
+        town.nothing_is_left();
+    }
 }
 
 #[test]
