@@ -9,7 +9,7 @@ mod kernel {
     pub mod place;
 }
 
-use kernel::capture::{Capture, Checksums, frames_of, judge};
+use kernel::capture::{Capture, Checksums, frames_of, is_full, judge};
 use kernel::ping::{Pinger, XylemPinger, sizes};
 use kernel::place::{Cable, KERNEL, Plan, XYLEM, has, run, skipped};
 
@@ -26,6 +26,11 @@ fn the_kernel_pings(test: &str, plan: Plan) {
     capture.end_well(test, 2 * sizes.len(), Checksums::Right);
 }
 
+/// The cables to ping on: an echo's checksum is never left to a device, so that offloads change nothing.
+fn plans() -> impl Iterator<Item = Plan> {
+    Plan::all().filter(|plan| plan.offloads || is_full())
+}
+
 fn xylem_pings(test: &str, plan: Plan) {
     let Some(cable) = Cable::lay(test, plan) else { return };
     let (namespace, device) = cable.into_device();
@@ -39,14 +44,14 @@ fn xylem_pings(test: &str, plan: Plan) {
 
 #[test]
 fn the_kernel_pings_xylem_at_every_size() {
-    for plan in Plan::all() {
+    for plan in plans() {
         the_kernel_pings("the_kernel_pings_xylem_at_every_size", plan);
     }
 }
 
 #[test]
 fn xylem_pings_the_kernel_at_every_size() {
-    for plan in Plan::all() {
+    for plan in plans() {
         xylem_pings("xylem_pings_the_kernel_at_every_size", plan);
     }
 }

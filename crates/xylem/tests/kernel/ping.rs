@@ -145,8 +145,7 @@ pub const SIZE_MAX: usize = 65_507;
 /// others. Where the link is not the usual one, a sample of the small and of the others is enough, unless the long matrix
 /// is asked for.
 pub fn sizes(plan: Plan, seed: u64) -> Vec<usize> {
-    let is_usual = plan.mtu == Plan::default().mtu && plan.offloads;
-    let (step, others) = if is_usual || is_full() { (1, 500) } else { (7, 60) };
+    let (step, others) = if plan.is_usual() || is_full() { (1, 500) } else { (7, 60) };
     // Every fragment but the last carries a multiple of eight bytes (RFC 791, section 3.2) behind 20 of header; of the
     // first, 8 are the echo's or UDP's header.
     let carried = (plan.mtu - 20) / 8 * 8;

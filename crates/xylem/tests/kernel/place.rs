@@ -4,6 +4,7 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 use xylem::commands::serve::addressed::{self, Addresses};
 use xylem::{catalogue, graphs};
 use xylem_core::{Message, Pool};
@@ -11,12 +12,14 @@ use xylem_graph::file::{Graph, Value};
 use xylem_graph::instance::DeviceFacts;
 use xylem_graph::link::LinkModel;
 use xylem_host::clock::Clock;
-use xylem_host::device::{Alarm, Device, Impaired, TapDevice};
+use xylem_host::device::{Alarm, Device, Impaired, PacketDevice, TapDevice};
 use xylem_host::interface::Interface;
 use xylem_host::namespace::{Level, Namespace, privilege};
+use xylem_host::packet::{PacketOptions, PacketSocket};
 use xylem_host::shell::Shell;
 use xylem_host::stack::Stack;
 use xylem_host::tap::{Tap, TapOptions};
+use xylem_host::veth;
 
 pub const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 pub const XYLEM: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
@@ -32,10 +35,12 @@ pub const MTUS: [usize; 3] = [576, 1500, 9000];
 pub enum Kind {
     /// A TAP.
     Tap,
+    /// A pair of joined interfaces, with packet sockets on the far one.
+    Packet,
 }
 
 /// Every kind of cable there is.
-pub const KINDS: [Kind; 1] = [Kind::Tap];
+pub const KINDS: [Kind; 2] = [Kind::Tap, Kind::Packet];
 
 /// What a cable is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +63,11 @@ impl Plan {
     pub fn all() -> impl Iterator<Item = Plan> {
         let mtus = KINDS.into_iter().flat_map(|kind| MTUS.map(|mtu| (kind, mtu)));
         mtus.flat_map(|(kind, mtu)| [true, false].map(|offloads| Plan { kind, mtu, offloads }))
+    }
+
+    /// Whether it is the cable on which everything is tried; a sample is enough on the others.
+    pub fn is_usual(self) -> bool {
+        self == Plan::default()
     }
 
     /// The same without offloads: what a capture sees is what a wire would carry.
@@ -106,13 +116,11 @@ impl Cable {
     /// Lays a cable in a namespace where there may be others; the kernel's interface gets this name and address.
     pub fn lay_in(namespace: Namespace, plan: Plan, name: &'static str, address: Ipv4Addr) -> Cable {
         let outside = Namespace::current().expect("/proc is mounted");
-        let open = || {
-            assert_apart(&outside);
-            match plan.kind {
-                Kind::Tap => tap(name, plan, address),
-            }
+        namespace.enter(|| assert_apart(&outside)).expect("root enters");
+        let device = match plan.kind {
+            Kind::Tap => namespace.enter(|| tap(name, plan, address)).expect("root enters"),
+            Kind::Packet => packet(&namespace, name, plan, address),
         };
-        let device = namespace.enter(open).expect("root enters");
         Cable { namespace, plan, device, name }
     }
 
@@ -172,6 +180,27 @@ pub fn cable(test: &str, offloads: bool) -> Option<(Namespace, Tap)> {
 fn tap(name: &str, plan: Plan, address: Ipv4Addr) -> Box<dyn Device> {
     let device = TapDevice::new(open_tap(name, plan, address)).expect("a descriptor");
     if plan.offloads { Box::new(device) } else { Box::new(Whole(device)) }
+}
+
+/// Packet sockets at the far end of a pair of joined interfaces, in a namespace that lives as long as they do.
+fn packet(namespace: &Namespace, name: &str, plan: Plan, address: Ipv4Addr) -> Box<dyn Device> {
+    let ours = Namespace::create().expect("root makes namespaces");
+    let (far, near) = veth::join((namespace, name), (&ours, "xylem")).expect("root may");
+    far.add_address(IpAddr::V4(address), 24).expect("root may");
+    for end in [&far, &near] {
+        end.set_mtu(plan.mtu).expect("joined interfaces take it");
+        end.set_up(true).expect("root may");
+    }
+    for end in [&far, &near] {
+        assert!(end.wait_until_running(Duration::from_secs(20)).expect("it is there"));
+    }
+    if !plan.offloads {
+        // The kernel's end finishes its frames before they are on the cable.
+        run(namespace, "ethtool", &["-K", name, "tx", "off"]);
+    }
+    let open = || PacketSocket::open("xylem", PacketOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let device = PacketDevice::new(ours.enter(open).expect("root enters")).expect("it is there");
+    Box::new(if plan.offloads { device } else { device.without_offloads() })
 }
 
 /// A TAP in the calling thread's namespace, the kernel's side up and with an address.
