@@ -130,6 +130,9 @@ fn host(
     set("ip", "gateway", text(gateway.to_string()));
     // TIME-WAIT ends soon, so that what is left at the end is what should not be.
     set("tcp", "msl", Value::Duration(Duration::from_millis(50)));
+    // Whoever sees the handshakes of others can repeat their ends, and where a full backlog has made cookies of them that
+    // opens connections of nobody. The server asks after its silent clients, whose hosts then say that they know nothing.
+    set("tcp", "keep_alive_interval", Value::Duration(Duration::from_millis(500)));
     if let Some(link) = link {
         set("link0", "address", text(link.to_string()));
     }

@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 use xylem_host::net::{TcpListener, TcpStream};
 use xylem_host::stack::Stack;
 use xylem_sim::content::Content;
@@ -31,11 +32,15 @@ pub struct Talk {
 /// So many failures are told in words.
 pub const FAILURES_MAX: usize = 20;
 
+/// How long a client may say nothing before the server asks whether it is there.
+const SILENT_MAX: Duration = Duration::from_secs(1);
+
 /// Serves whoever connects, a thread each, until the listener's stack stops.
 pub fn echo(listener: &TcpListener) {
     for stream in listener.incoming() {
         let Ok(mut stream) = stream else { return };
         thread::spawn(move || -> io::Result<()> {
+            stream.set_keepalive(Some(SILENT_MAX))?;
             let mut buffer = vec![0; PIECE];
             loop {
                 match stream.read(&mut buffer)? {
