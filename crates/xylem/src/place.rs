@@ -113,16 +113,32 @@ pub fn veth(client: &Namespace, server: &Namespace) -> io::Result<()> {
     wait_until_running([&ends.0, &ends.1])
 }
 
+/// Joins the kernel's namespace, which has the address, to `bare`, whose end has none and is left to packet sockets.
+///
+/// # Errors
+/// The kernel has no veth, or this process may not.
+pub fn veth_without((kernel, address): (&Namespace, Ipv4Addr), bare: &Namespace) -> io::Result<()> {
+    let ends = veth::join((kernel, INTERFACE), (bare, INTERFACE)).map_err(io::Error::other)?;
+    dress(&ends.0, address).and_then(|()| ends.1.set_up(true)).map_err(|error| failed("set up veth")(&error))?;
+    wait_until_running([&ends.0, &ends.1])
+}
+
+/// Packet sockets in `bare`, on the interface that [`veth_without`] left without an address.
+///
+/// # Errors
+/// There is no such interface, or this process may not; the message says what to do.
+pub fn packet_in(bare: &Namespace) -> io::Result<PacketSocket> {
+    let opened = bare.enter(|| PacketSocket::open(INTERFACE, PacketOptions::default()));
+    opened.map_err(|error| failed("enter a namespace")(&error))?.map_err(io::Error::other)
+}
+
 /// Packet sockets in `server`, on an interface without an address that is joined to the client's.
 ///
 /// # Errors
 /// The kernel has no veth, or this process may not.
 pub fn packet(client: &Namespace, server: &Namespace) -> io::Result<PacketSocket> {
-    let ends = veth::join((client, INTERFACE), (server, INTERFACE)).map_err(io::Error::other)?;
-    dress(&ends.0, CLIENT).and_then(|()| ends.1.set_up(true)).map_err(|error| failed("set up veth")(&error))?;
-    wait_until_running([&ends.0, &ends.1])?;
-    let opened = server.enter(|| PacketSocket::open(INTERFACE, PacketOptions::default()));
-    opened.map_err(|error| failed("enter a namespace")(&error))?.map_err(io::Error::other)
+    veth_without((client, CLIENT), server)?;
+    packet_in(server)
 }
 
 /// Waits until both ends of a cable carry frames.

@@ -6,7 +6,7 @@ mod kernel {
     pub mod place;
 }
 
-use kernel::place::cable;
+use kernel::place::{cable, can_run};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -78,9 +78,17 @@ fn every_row(result: &Json, bench: &str) {
         }
         if xylem {
             assert_eq!(&row["placement"], "app");
+            assert_eq!(&row["mode"], "exclusive");
             let ends = if row["device"] == "wire" { 2 } else { 1 };
             assert_eq!(row["ends"], ends, "{row}");
         }
+        // What joins the ends of packet sockets is the kernel's own cable, and the stack at its other end the kernel's.
+        let wire = if row["device"] == "packet" { &Json::from("veth") } else { &row["device"] };
+        assert_eq!(&work["wire"], wire, "{row}");
+        assert_eq!(work["peer"] == "xylem", row["ends"] == 2, "{row}");
+        let direction = if bench == "stream" { row["role"].as_str() } else { None };
+        let direction = direction.map(|role| if role == "client" { "to" } else { "from" });
+        assert_eq!(row["direction"].as_str(), direction, "{row}");
         assert_eq!(row["bytes"], work["bytes"], "{row}");
     }
 }
@@ -102,7 +110,7 @@ fn every_ratio(result: &Json, of: &str) {
             assert_eq!(row["work"][key], base["work"][key], "{key} differs and was divided: {row}");
         }
         assert_eq!(ratio["of"], of);
-        let wires = format!("{}/veth", row["device"].as_str().expect("a name"));
+        let wires = format!("{}/veth", row["work"]["wire"].as_str().expect("a name"));
         assert_eq!(ratio["wires"], wires.as_str());
         let each: Vec<f64> = ratio["each"].as_array().expect("a list").iter().filter_map(Json::as_f64).collect();
         assert_eq!(each.len() as u64, row["repetitions"].as_u64().expect("a number"));
@@ -158,6 +166,10 @@ fn round_trips_of_every_contestant() {
         "xylem tap inline spin server",
         "xylem tap thread block server",
         "xylem tap spin block client",
+        "xylem packet inline spin client",
+        "xylem packet inline spin server",
+        "xylem packet thread block server",
+        "xylem packet spin block client",
         "xylem wire inline spin -",
     ] {
         assert!(who.contains(expected), "{expected} is missing in {who:?}");
@@ -173,7 +185,7 @@ fn a_stream_in_both_directions() {
     every_row(&result, "stream");
     every_ratio(&result, "gbps");
     let directions: Vec<&str> = rows(&result).iter().filter_map(|row| row["direction"].as_str()).collect();
-    assert_eq!(directions, ["to", "from", "to", "from"], "{result}");
+    assert_eq!(directions, ["to", "from", "to", "from"].repeat(2), "{result}");
     for row in rows(&result) {
         assert!(figure(row, "gbps") > 0.01 && row["p50_us"].is_null(), "{row}");
         assert_eq!(row["stack"] == "xylem", row["bytes_per_frame"].as_f64().is_some_and(|it| it > 500.0), "{row}");
@@ -249,7 +261,21 @@ fn a_connection_that_cannot_be_made_fails_its_row_and_no_other() {
     assert!(begun.elapsed() < Duration::from_secs(15), "the end that had nobody left stayed");
     let shown = bench(&arguments);
     let text = String::from_utf8_lossy(&shown.stdout);
-    assert!(shown.status.code() == Some(1) && text.contains("FAILED: xylem over tap"), "{text}");
+    let named = ["tap", "packet"].iter().all(|device| text.contains(&format!("FAILED: xylem over {device}")));
+    assert!(shown.status.code() == Some(1) && named, "{text}");
+}
+
+#[test]
+fn packet_sockets_alone_beside_the_kernel() {
+    if !can_run("packet_sockets_alone_beside_the_kernel") {
+        return;
+    }
+    let result = measured(&["rr", "--quick", "--seconds", "0.1", "--device", "packet", "--waiting", "spin"]);
+    every_row(&result, "rr");
+    every_ratio(&result, "p50_us");
+    rows(&result).iter().for_each(percentiles);
+    let expected = ["linux-spin veth - spin -", "xylem packet inline spin client", "xylem packet inline spin server"];
+    assert_eq!(who(&result), expected.map(str::to_owned).into());
 }
 
 #[test]

@@ -37,6 +37,7 @@ use machine::Machine;
 use measure::{AROUND, Row};
 use order::{Carrier, Task, Turns, Waiting};
 use report::Report;
+use std::cell::OnceCell;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -83,7 +84,8 @@ pub enum BenchCommand {
 #[command(after_help = "Examples:\n  \
     xylem bench rr                             every device, shell and role beside the kernel's sockets\n  \
     xylem bench rr --quick --shell inline --waiting spin    the latency of the application's own thread, roughly\n  \
-    xylem bench stream --device tap --json stream.json      the table here, the object there\n\n\
+    xylem bench stream --device tap --json stream.json      the table here, the object there\n  \
+    xylem bench crr --device packet,tap        packet sockets on a veth pair beside a TAP\n\n\
     Figures say something on a machine that does nothing else; what they mean stands in docs/bench.md.\n\
     Exit codes: 0 all rows were measured, 1 a row failed, 2 it could not be run.")]
 pub struct BenchArgs {
@@ -176,6 +178,13 @@ impl BenchArgs {
             }
         }
         progress.clear();
+        for row in &rows {
+            for note in row.notes.iter().map(|note| format!("the device {}: {note}", row.contestant.device())) {
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        }
         let tuned = rows.iter().map(|row| row.tuned.as_str()).find(|tuned| !tuned.is_empty()).unwrap_or("-").to_owned();
         let machine = machine.json(&terms.processors.to_string(), &tuned, begun.elapsed().as_secs_f64());
         let report = Report { terms, machine, rows, notes, repetitions };
@@ -202,16 +211,22 @@ impl BenchArgs {
     fn rows(&self, terms: &Terms, level: Level, reason: &str, notes: &mut Vec<String>) -> io::Result<Vec<Row>> {
         let choice = Choice { carriers: self.device.clone(), turns: self.shell.clone(), waiting: self.waiting.clone() };
         let tun = std::fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
+        // Tried once and only if it is asked for, since it needs a place of its own.
+        let packet = OnceCell::new();
         let mut rows = Vec::new();
         for contestant in contestant::all(terms.task).into_iter().filter(|it| choice.admits(it)) {
             let carrier = contestant.xylem.map(|entry| entry.carrier);
-            let missing = match (carrier, level, &tun) {
-                (Some(Carrier::Wire), ..) => None,
-                (_, Level::Nothing, _) => Some(format!("no row that needs namespaces: {reason}")),
-                (Some(Carrier::Tap), _, Err(error)) => {
-                    Some(format!("no row over a TAP: /dev/net/tun: {error}; run as root, or make the file accessible"))
+            let missing = match (carrier, level) {
+                (Some(Carrier::Wire), _) => None,
+                (_, Level::Nothing) => Some(format!("no row that needs namespaces: {reason}")),
+                (Some(Carrier::Tap), _) => tun.as_ref().err().map(|error| {
+                    format!("no row over a TAP: /dev/net/tun: {error}; run as root, or make the file accessible")
+                }),
+                (Some(Carrier::Packet), _) => {
+                    let tried = packet.get_or_init(|| try_packet(terms.congestion));
+                    tried.as_ref().err().map(|error| format!("no row over packet sockets: {error}"))
                 }
-                _ => None,
+                (None, _) => None,
             };
             match missing {
                 None => rows.push(Row::new(contestant, terms)),
@@ -276,6 +291,12 @@ impl BenchArgs {
             graph: graph.to_string(),
         })
     }
+}
+
+/// Packet sockets on a veth pair, opened and closed again; or why there are none here.
+fn try_packet(congestion: &str) -> io::Result<()> {
+    let (client, server) = (place::namespace(congestion)?, place::namespace(congestion)?);
+    place::packet(&client, &server).map(drop)
 }
 
 /// How long a repetition is measured when it shall be quick, in seconds.

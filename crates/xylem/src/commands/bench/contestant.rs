@@ -1,7 +1,7 @@
 //! Who takes part: the kernel's sockets over a veth pair, and Xylem's over each device, with each shell, in both roles. A
 //! contestant knows its work in words, the place it needs and the orders of its ends.
 
-use super::order::{Carrier, Order, Side, Sockets, Task, Turns, Waiting};
+use super::order::{CLIENT, Carrier, Order, SERVER, Side, Sockets, Task, Turns, Waiting};
 use super::work::{MTU, Work};
 use crate::place::{self, Processors};
 use std::io;
@@ -71,9 +71,11 @@ pub fn all(task: Task) -> Vec<Contestant> {
             (Turns::Spin, Waiting::Block),
         ],
     };
-    for &(turns, waiting) in ways {
-        for side in [Side::Client, Side::Server] {
-            all.push(Contestant { waiting, xylem: Some(Entry { carrier: Carrier::Tap, turns, side }) });
+    for carrier in [Carrier::Tap, Carrier::Packet] {
+        for &(turns, waiting) in ways {
+            for side in [Side::Client, Side::Server] {
+                all.push(Contestant { waiting, xylem: Some(Entry { carrier, turns, side }) });
+            }
         }
     }
     if task != Task::Idle {
@@ -109,7 +111,7 @@ pub struct Terms {
 
 /// Where a contestant runs.
 pub enum Place {
-    /// Two namespaces joined by veth: the kernel at both ends.
+    /// Two namespaces joined by veth: the kernel at both ends, or at one and Xylem's packet sockets at the other.
     Two(Namespace, Namespace),
     /// One: the kernel's side of Xylem's device, and the process that holds the device.
     One(Namespace),
@@ -139,12 +141,21 @@ impl Contestant {
         }
     }
 
-    /// What carries the frames.
+    /// What its stack gets its frames from.
     pub fn device(&self) -> &'static str {
         match self.xylem.map(|entry| entry.carrier) {
             None => "veth",
             Some(Carrier::Tap) => "tap",
+            Some(Carrier::Packet) => "packet",
             Some(Carrier::Wire) => "wire",
+        }
+    }
+
+    /// What joins the two ends: packet sockets look at a veth pair, every other device is its own wire.
+    pub fn wire(&self) -> &'static str {
+        match self.xylem.map(|entry| entry.carrier) {
+            Some(Carrier::Packet) => "veth",
+            _ => self.device(),
         }
     }
 
@@ -189,15 +200,22 @@ impl Contestant {
             }
             Ok(namespace)
         };
-        match self.xylem.map(|entry| entry.carrier) {
-            None => {
-                let (client, server): (_, io::Result<Namespace>) = (namespace()?, namespace());
-                let server = server?;
-                place::veth(&client, &server)?;
+        let Some(Entry { carrier, side, .. }) = self.xylem else {
+            let (client, server) = (namespace()?, namespace()?);
+            place::veth(&client, &server)?;
+            return Ok(Place::Two(client, server));
+        };
+        match carrier {
+            Carrier::Tap => namespace().map(Place::One),
+            Carrier::Packet => {
+                let (client, server) = (namespace()?, namespace()?);
+                match side {
+                    Side::Client => place::veth_without((&server, SERVER), &client)?,
+                    Side::Server | Side::Both => place::veth_without((&client, CLIENT), &server)?,
+                }
                 Ok(Place::Two(client, server))
             }
-            Some(Carrier::Tap) => namespace().map(Place::One),
-            Some(Carrier::Wire) => Ok(Place::Process),
+            Carrier::Wire => Ok(Place::Process),
         }
     }
 
@@ -263,7 +281,7 @@ impl Contestant {
             close_order: close_order.into(),
             waiting,
             peer: if self.ends() == Some(2) { "xylem" } else { "linux" }.into(),
-            wire: self.device().into(),
+            wire: self.wire().into(),
             shell: self.xylem.map(|entry| entry.turns.to_string()),
             pinning,
             congestion: terms.congestion.into(),
@@ -338,10 +356,23 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_names_what_joins_the_ends_and_not_the_device() {
+        let all = all(Task::Stream);
+        let linux = all[0].work(&terms());
+        let names = |carrier| {
+            let is_it = |it: &&Contestant| it.xylem.is_some_and(|entry| entry.carrier == carrier);
+            all.iter().find(is_it).expect("it takes part").work(&terms()).ratio_to(&linux)
+        };
+        assert_eq!(names(Carrier::Tap), Ok("tap/veth".into()));
+        assert_eq!(names(Carrier::Packet), Ok("veth/veth".into()));
+        assert_eq!(names(Carrier::Wire), Ok("wire/veth".into()));
+    }
+
+    #[test]
     fn a_choice_keeps_the_kernel_and_takes_what_was_asked_for() {
         let choice = Choice { turns: vec![Turns::Inline], waiting: vec![Waiting::Spin], ..Choice::default() };
         let chosen: Vec<_> = all(Task::Rr).into_iter().filter(|it| choice.admits(it)).collect();
         assert_eq!(chosen[0].stack(), "linux-spin");
-        assert_eq!(chosen.len(), 1 + 2 + 1, "{chosen:?}");
+        assert_eq!(chosen.len(), 1 + 2 + 2 + 1, "{chosen:?}");
     }
 }

@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 use std::sync::mpsc;
 use std::thread;
 use xylem_graph::file;
-use xylem_host::device::{Device, TapDevice, WireDevice};
+use xylem_host::device::{Device, PacketDevice, TapDevice, WireDevice};
 use xylem_host::namespace::Namespace;
 use xylem_host::pin;
 use xylem_host::shell::Shell;
@@ -66,8 +66,9 @@ fn act(order: &Order) -> io::Result<Answer> {
         }
         (Sockets::Xylem { .. }, Side::Both) => both(order),
         (Sockets::Xylem { .. }, side) => {
-            let network = xylem(order, side, |own| device(order, own))?;
-            part(&network, order, side, process, ready)
+            let mut notes = Vec::new();
+            let network = xylem(order, side, |own| device(order, own, &mut notes))?;
+            Ok(Answer { notes, ..part(&network, order, side, process, ready)? })
         }
     }
 }
@@ -162,18 +163,25 @@ fn xylem(order: &Order, side: Side, open: impl FnOnce(Ipv4Addr) -> io::Result<Bo
     Ok(Xylem { stack, waiting: order.waiting })
 }
 
-/// The device of an end in a namespace: the process runs in it already.
-fn device(order: &Order, own: Ipv4Addr) -> io::Result<Box<dyn Device>> {
+/// The device of an end in a namespace: the process runs in it already. What the device asked for and was not given is
+/// added to `notes`.
+fn device(order: &Order, own: Ipv4Addr, notes: &mut Vec<String>) -> io::Result<Box<dyn Device>> {
     let carrier = match &order.sockets {
         Sockets::Xylem { carrier, .. } => *carrier,
         Sockets::Kernel => return Err(io::Error::other("expected an order for Xylem's sockets, got the kernel's")),
     };
     let peer = if own == SERVER { CLIENT } else { SERVER };
+    let here = || Namespace::current().map_err(io::Error::other);
     match carrier {
         Carrier::Tap => {
-            let here = Namespace::current().map_err(io::Error::other)?;
-            let tap = place::tap(&here, peer, true)?;
+            let tap = place::tap(&here()?, peer, true)?;
+            notes.extend_from_slice(tap.notes());
             Ok(Box::new(TapDevice::new(tap).map_err(io::Error::other)?))
+        }
+        Carrier::Packet => {
+            let socket = place::packet_in(&here()?)?;
+            notes.extend_from_slice(socket.notes());
+            Ok(Box::new(PacketDevice::new(socket).map_err(io::Error::other)?))
         }
         Carrier::Wire => Err(io::Error::other("a wire has both its ends in one process: expected side both, got one")),
     }

@@ -99,13 +99,15 @@ pub struct Row {
     pub failure: Option<String>,
     /// What priority its ends were given.
     pub tuned: String,
+    /// What its devices asked for and were not given, each once.
+    pub notes: Vec<String>,
 }
 
 impl Row {
     /// A row before its first repetition.
     pub fn new(contestant: Contestant, terms: &Terms) -> Row {
         let work = contestant.work(terms);
-        Row { contestant, work, figures: Vec::new(), failure: None, tuned: String::new() }
+        Row { contestant, work, figures: Vec::new(), failure: None, tuned: String::new(), notes: Vec::new() }
     }
 
     /// The middle of a figure over the repetitions.
@@ -173,6 +175,11 @@ impl Row {
         let client = part(|answer| &answer.client).ok_or_else(missing)?;
         let server = part(|answer| &answer.server).ok_or_else(missing)?;
         self.tuned.clone_from(&answers[0].tuned);
+        for note in answers.into_iter().flat_map(|answer| answer.notes) {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
         Ok(Figures::of(terms.task, &client, &server))
     }
 }

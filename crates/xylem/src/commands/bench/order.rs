@@ -50,6 +50,8 @@ pub enum Waiting {
 pub enum Carrier {
     /// A TAP whose other side is the kernel, the peer.
     Tap,
+    /// Packet sockets on one end of a veth pair, with the kernel as the peer at the other.
+    Packet,
     /// A wire inside one process, with Xylem at both ends.
     Wire,
 }
@@ -154,6 +156,8 @@ pub struct Answer {
     pub error: Option<String>,
     /// What priority it was given, for people.
     pub tuned: String,
+    /// What its device asked for and was not given, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// What one end measured.
@@ -217,6 +221,7 @@ impl fmt::Display for Carrier {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Carrier::Tap => "tap",
+            Carrier::Packet => "packet",
             Carrier::Wire => "wire",
         })
     }
