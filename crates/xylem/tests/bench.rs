@@ -6,14 +6,18 @@ mod kernel {
     pub mod place;
 }
 
-use kernel::place::{cable, can_run};
+use kernel::place::{cable, skipped};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use xylem_host::namespace::{Level, privilege};
+use xylem_host::packet::RECEIVE_BYTES;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_xylem");
 
@@ -22,11 +26,16 @@ const TIME_MAX: Duration = Duration::from_secs(240);
 
 /// Runs `xylem bench` with these arguments.
 fn bench(arguments: &[&str]) -> Output {
+    bench_as(Command::new(PROGRAM), arguments)
+}
+
+/// The same by a command that may be somebody else's.
+fn bench_as(mut program: Command, arguments: &[&str]) -> Output {
     // One after the other: two that spin on the same processors would wait for each other's time slices.
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let begun = Instant::now();
-    let output = Command::new(PROGRAM).arg("bench").args(arguments).output().expect("the program starts");
+    let output = program.arg("bench").args(arguments).output().expect("the program starts");
     assert!(begun.elapsed() < TIME_MAX, "{arguments:?} took {:?}", begun.elapsed());
     output
 }
@@ -267,8 +276,10 @@ fn a_connection_that_cannot_be_made_fails_its_row_and_no_other() {
 
 #[test]
 fn packet_sockets_alone_beside_the_kernel() {
-    if !can_run("packet_sockets_alone_beside_the_kernel") {
-        return;
+    // They need neither root nor a TAP.
+    let privilege = privilege();
+    if privilege.level == Level::Nothing {
+        return skipped("packet_sockets_alone_beside_the_kernel", &privilege.reason);
     }
     let result = measured(&["rr", "--quick", "--seconds", "0.1", "--device", "packet", "--waiting", "spin"]);
     every_row(&result, "rr");
@@ -277,6 +288,36 @@ fn packet_sockets_alone_beside_the_kernel() {
     let expected = ["linux-spin veth - spin -", "xylem packet inline spin client", "xylem packet inline spin server"];
     assert_eq!(who(&result), expected.map(str::to_owned).into());
 }
+
+#[test]
+fn without_root_packet_sockets_say_what_they_were_not_given() {
+    let test = "without_root_packet_sockets_say_what_they_were_not_given";
+    if privilege().level != Level::Root {
+        return skipped(test, "only root can be somebody else");
+    }
+    // By its descriptor, for the way to the program may be closed to others.
+    let program = std::fs::File::open(PROGRAM).expect("it was built");
+    let mut command = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()));
+    command.uid(NOBODY).gid(NOBODY);
+    let arguments = ["rr", "--quick", "--seconds", "0.05", "--device", "packet", "--shell", "inline"];
+    let output = bench_as(command, &[&arguments[..], &["--waiting", "spin", "--json", "-"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("no row that needs namespaces") {
+        return skipped(test, &said);
+    }
+    assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stdout));
+    let result: Json = serde_json::from_slice(&output.stdout).expect("standard output is one JSON object");
+    every_row(&result, "rr");
+    let notes: Vec<&str> = result["notes"].as_array().expect("a list").iter().filter_map(Json::as_str).collect();
+    assert!(notes.iter().any(|note| note.contains("it ran in a user namespace")), "{notes:?}");
+    let most = std::fs::read_to_string("/proc/sys/net/core/rmem_max").expect("the kernel tells");
+    let short = most.trim().parse::<usize>().expect("a number") < RECEIVE_BYTES;
+    let told = notes.iter().filter(|note| note.starts_with("the device packet: the receive buffer")).count();
+    assert_eq!(told, usize::from(short), "once for all rows: {notes:?}");
+}
+
+/// The user and the group that own nothing.
+const NOBODY: u32 = 65534;
 
 #[test]
 fn without_privileges_and_devices_the_wire_is_left() {
