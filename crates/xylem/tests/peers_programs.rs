@@ -92,8 +92,8 @@ fn curl_fetches_and_uploads() {
         for (seed, size) in SIZES.iter().enumerate() {
             std::fs::write(site.path().join(size.to_string()), content(*size, seed as u64)).expect("the disk has room");
         }
-        let _serving = Serving::start(&stack, &[&format!("http+put={}@80", site.path().display())]);
-        let url = |name: &str| format!("http://{XYLEM}/{name}");
+        let _serving = Serving::start(&stack, &[&format!("http+put={}@42080", site.path().display())]);
+        let url = |name: &str| format!("http://{XYLEM}:42080/{name}");
         let desk_path = |name: &str| desk.path().join(name).display().to_string();
         let curl = |arguments: &[&str]| run(&namespace, "curl", &[&["-sS", "-f", "-m", "60"], arguments].concat());
         for size in SIZES.map(|size| size.to_string()) {
@@ -233,7 +233,11 @@ fn socat_is_understood_as_client_and_as_server() {
 /// What an iperf3 client says as JSON.
 fn iperf3(namespace: &Namespace, arguments: &[&str]) -> serde_json::Value {
     let mut command = namespace.command("iperf3").expect("a descriptor");
-    let output = command.args(["-c", &XYLEM.to_string(), "-J"]).args(arguments).output().expect("it is installed");
+    let output = command
+        .args(["-c", &XYLEM.to_string(), "-p", "42201", "-J"])
+        .args(arguments)
+        .output()
+        .expect("it is installed");
     let said = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(&said).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {said}"))
 }
@@ -247,7 +251,7 @@ fn iperf3_measures_both_ways_and_with_many_streams() {
     }
     let (namespace, stack) = cable.stack();
     let capture = Capture::begin(&namespace);
-    let _serving = Serving::start(&stack, &["iperf3@5201"]);
+    let _serving = Serving::start(&stack, &["iperf3@42201"]);
     let rows: [&[&str]; 5] = [
         &["-n", "64M"],
         &["-n", "64M", "-R"],

@@ -58,7 +58,8 @@ fn rows(test: &str, offloads: bool) {
         xylem_asks_kernel(&namespace, &stack, 41_002, &loads);
         kernel_asks_xylem(&namespace, &stack, 41_003, &[Load::both_at_once(bytes(plan), 100)]);
         xylem_asks_kernel(&namespace, &stack, 41_004, &[Load::both_at_once(bytes(plan), 200)]);
-        capture.end_well(test, 1000, checksums(plan));
+        // Few on a link that carries 64 KB at a time.
+        capture.end_well(test, 300, checksums(plan));
     }
 }
 
