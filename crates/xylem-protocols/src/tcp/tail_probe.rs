@@ -8,8 +8,9 @@ use xylem_core::Duration;
 const PEER_DELAY_MAX: Duration = Duration::from_millis(200);
 /// What is waited for before a round trip was measured (section 7.2).
 const UNMEASURED: Duration = Duration::from_secs(1);
-/// The least wait: the granularity of the timer wheels that call us.
-const WAIT_MIN: Duration = Duration::from_millis(1);
+/// What is waited for besides: two ticks of the timer wheels that call us. Where a round trip takes less, a peer that was
+/// not scheduled in time is no loss.
+const SLACK: Duration = Duration::from_millis(2);
 
 /// The probe that is out, if one is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,8 +37,7 @@ impl TailProbe {
     /// acknowledgment the peer may keep back.
     pub fn wait(smoothed: Option<Duration>, is_lone: bool) -> Duration {
         let Some(smoothed) = smoothed else { return UNMEASURED };
-        let wait = (2 * smoothed).max(WAIT_MIN);
-        if is_lone { wait + PEER_DELAY_MAX } else { wait }
+        2 * smoothed + if is_lone { PEER_DELAY_MAX } else { SLACK }
     }
 
     /// Whether one is out.
@@ -85,9 +85,9 @@ mod tests {
     fn a_probe_waits_two_round_trips_and_for_a_lone_segment_longer() {
         let ms = Duration::from_millis;
         assert_eq!(TailProbe::wait(None, false), ms(1000));
-        assert_eq!(TailProbe::wait(Some(ms(30)), false), ms(60));
+        assert_eq!(TailProbe::wait(Some(ms(30)), false), ms(62));
         assert_eq!(TailProbe::wait(Some(ms(30)), true), ms(260));
-        assert_eq!(TailProbe::wait(Some(Duration::from_micros(50)), false), ms(1));
+        assert_eq!(TailProbe::wait(Some(Duration::from_micros(50)), false), Duration::from_micros(2100));
     }
 
     /// RFC 8985, section 7.4.2.

@@ -162,13 +162,13 @@ fn rfc_8985_6_2_a_path_that_reorders_is_given_time() {
     assert!(after.1 == 0 && after.0 >= before.0, "{before:?} {after:?}");
 }
 
-/// RFC 8985, section 7.2 and 7.3: the tail is probed after two round trips.
+/// RFC 8985, section 7.2 and 7.3: the tail is probed after two round trips and two ticks.
 #[test]
 fn rfc_8985_7_3_the_tail_is_probed() {
     let mut script = Script::open_selective(Script::config());
     script.push(3000);
     script.raw_sent();
-    script.wait_ms(79);
+    script.wait_ms(81);
     script.expect(&[]);
     script.wait_ms(1);
     script.expect(&["P. 2001+1000 ack 1"]);
@@ -179,7 +179,7 @@ fn rfc_8985_7_3_the_tail_is_probed() {
     script.expect(&[". 1001+1000 ack 1"]);
 
     let mut script = in_flight(Script::config());
-    script.wait_ms(40);
+    script.wait_ms(42);
     script.expect(&[". 10001+1000 ack 1"]);
     assert_eq!(standing(&mut script).1, 0, "new data probes as well");
     // Only one probe, then the timer.
@@ -209,7 +209,7 @@ fn rfc_8985_7_4_a_loss_repaired_by_the_probe_counts() {
     let probed = || {
         let mut script = Script::open_selective(Script::config());
         script.push(3000);
-        script.wait_ms(80);
+        script.wait_ms(82);
         script.push(1000);
         script.raw_sent();
         script.inject(segment(".", 1, 3001));
