@@ -173,8 +173,7 @@ pub fn judge(file: &Path, checksums: Checksums) -> Option<Vec<String>> {
     tshark.args(["-o", &format!("tcp.check_checksum:{checked}"), "-o", &format!("udp.check_checksum:{checked}")]);
     // Every segment is judged, not what they make together: putting large bodies together takes tshark very long.
     tshark.args(["-o", "tcp.desegment_tcp_streams:FALSE"]);
-    // What streams and datagrams carry here is random: no protocol is to be guessed from it, nor from the middle of a body.
-    tshark.args(["-d", "tcp.port==80,data"]);
+    // What streams and datagrams carry here is random: no protocol is to be guessed from it.
     tshark.args(["-d", &format!("tcp.port=={RANDOM_PORTS},data"), "-d", &format!("udp.port=={RANDOM_PORTS},data")]);
     if let Ok(output) = tshark.args(["-Y", &wrong]).output() {
         assert!(output.status.success(), "tshark: {}", String::from_utf8_lossy(&output.stderr));
