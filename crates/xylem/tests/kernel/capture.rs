@@ -22,7 +22,7 @@ const EVERY_PROTOCOL: u32 = 0x0003_u16.to_be() as u32;
 
 /// So many frames of one capture are judged unless all are asked for: tshark reads some ten thousand a second, and a
 /// gigabyte in frames of 576 bytes has two million.
-const FRAMES_JUDGED_MAX: usize = 50_000;
+const FRAMES_JUDGED_MAX: usize = 20_000;
 
 /// The servers' ports behind which bytes are random.
 const RANDOM_PORTS: &str = "41000-42999";
