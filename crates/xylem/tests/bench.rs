@@ -208,7 +208,7 @@ fn connections_one_after_the_other() {
         return;
     }
     let arguments =
-        ["crr", "--quick", "--seconds", "0.1", "--connections", "1500", "--bytes", "100", "--waiting", "spin"];
+        ["crr", "--quick", "--seconds", "0.1", "--connections", "400", "--bytes", "100", "--waiting", "spin"];
     let result = measured(&arguments);
     every_row(&result, "crr");
     every_ratio(&result, "per_second");
@@ -225,7 +225,7 @@ fn idle_connections_and_the_memory_of_each_end() {
     if cable("idle_connections_and_the_memory_of_each_end", true).is_none() {
         return;
     }
-    let result = measured(&["idle", "--repetitions", "1", "--connections", "2000"]);
+    let result = measured(&["idle", "--repetitions", "1", "--connections", "1000"]);
     every_row(&result, "idle");
     for row in rows(&result) {
         let (client, server) =
