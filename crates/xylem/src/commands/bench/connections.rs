@@ -43,7 +43,8 @@ pub fn client<N: Network>(network: &N, order: &Order, meter: Meter) -> io::Resul
         before = Instant::now();
     }
     let (counted, processor, frames) = (before, meter.read(), network.frames());
-    while before < until && made < order.connections {
+    // One at least, as with round trips.
+    while (before < until || samples.count() == 0) && made < order.connections {
         connection(&mut made, None)?;
         let after = Instant::now();
         let room = samples.add(after - before);

@@ -23,9 +23,9 @@ use xylem_wire::Cidr;
 /// What an end says when its server listens.
 pub const READY: &str = "ready";
 
-/// The processor time of an end: its process's, or where both ends are threads of one process its thread's.
+/// The processor time of an end, by its clock: its process's, or where both ends are threads of one process its thread's.
 #[derive(Clone, Copy, Debug)]
-pub struct Meter(ClockId);
+pub struct Meter(pub ClockId);
 
 impl Meter {
     /// User and system time so far, in seconds.

@@ -33,7 +33,8 @@ pub fn client<N: Network>(network: &N, order: &Order, meter: Meter) -> io::Resul
         before = Instant::now();
     }
     let (counted, processor, frames) = (before, meter.read(), network.frames());
-    while before < until {
+    // One at least: where a pause took all of the time, its figure says so, and none would leave a hole in the medians.
+    while before < until || samples.count() == 0 {
         number += 1;
         strays += round_trip(&mut stream, number, &mut request, &mut response)?;
         // One look at the clock a round trip: the end of one is the beginning of the next.
@@ -94,7 +95,12 @@ pub fn server<N: Network>(network: &N, listener: &N::Listener, order: &Order, me
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::bench::connections;
+    use crate::commands::bench::order::{Side, Sockets, Task, Waiting};
+    use rustix::time::ClockId;
+    use std::collections::VecDeque;
     use std::io::{Cursor, Read, Write};
+    use std::net::SocketAddr;
 
     /// Answers from a script.
     struct Script(Cursor<Vec<u8>>);
@@ -125,5 +131,50 @@ mod tests {
         assert_eq!(ask(7, &[7, 8]).expect("an answer"), 1);
         assert_eq!(ask(256 + 7, &[7]).expect("an answer"), 0);
         assert!(ask(7, &[]).is_err());
+    }
+
+    /// A network on which every byte comes back.
+    struct Echo;
+
+    impl Network for Echo {
+        type Listener = ();
+        type Stream = VecDeque<u8>;
+
+        fn listen(&self, _: SocketAddr) -> io::Result<()> {
+            Ok(())
+        }
+        fn accept(&self, (): &()) -> io::Result<VecDeque<u8>> {
+            Ok(VecDeque::new())
+        }
+        fn connect(&self, _: SocketAddr) -> io::Result<VecDeque<u8>> {
+            Ok(VecDeque::new())
+        }
+        fn send_at_once(&self, _: &VecDeque<u8>) -> io::Result<()> {
+            Ok(())
+        }
+        fn finish(&self, _: &VecDeque<u8>) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_repetition_whose_time_was_lost_to_a_pause_has_an_operation_all_the_same() {
+        let order = Order {
+            task: Task::Rr,
+            side: Side::Client,
+            sockets: Sockets::Kernel,
+            waiting: Waiting::Spin,
+            bytes: 1,
+            // It is over when it begins.
+            seconds: 0.0,
+            connections: 1,
+            processors: [None; 3],
+        };
+        let outcome = client(&Echo, &order, Meter(ClockId::ThreadCPUTime)).expect("every byte comes back");
+        assert_eq!((outcome.operations, outcome.strays), (1, 0));
+        assert!(outcome.latency.is_some());
+        let outcome = connections::client(&Echo, &order, Meter(ClockId::ThreadCPUTime)).expect("as before");
+        assert_eq!((outcome.operations, outcome.strays), (1, 0));
+        assert!(outcome.latency.is_some());
     }
 }
