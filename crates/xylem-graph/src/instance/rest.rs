@@ -26,9 +26,10 @@ impl Tenant {
         (due > now && self.may_rest()).then_some(due)
     }
 
-    /// Whether to lay it to rest now.
-    pub fn wants_rest(&self, now: Instant, after: Duration) -> bool {
-        self.active_at + after <= now && self.may_rest()
+    /// Whether to lay it to rest now. How long it has to be idle is asked only of one that has been for the least time
+    /// that may be: this is looked at after every step.
+    pub fn wants_rest(&self, now: Instant, after: impl FnOnce() -> Duration) -> bool {
+        self.active_at + REST_SOON_AFTER <= now && self.active_at + after() <= now && self.may_rest()
     }
 
     fn may_rest(&self) -> bool {

@@ -126,7 +126,7 @@ impl Instance {
                     drop(guard);
                     return self.bury(world, shepherd, cell, *tenant);
                 }
-                Tenancy::Awake(tenant) if tenant.wants_rest(shepherd.out.now, self.rest_after()) => {
+                Tenancy::Awake(tenant) if tenant.wants_rest(shepherd.out.now, || self.rest_after()) => {
                     self.lay_to_rest(&mut guard)
                 }
                 Tenancy::Awake(_) | Tenancy::Resting(_) => {}
