@@ -41,6 +41,8 @@ pub struct Outbox {
     advised_by_verb: usize,
     credit: usize,
     levels: Levels,
+    /// How often something was put into it: a verb that left nothing has not moved it.
+    effects: u32,
     down: Vec<Option<Message>>,
     up: Vec<Option<Message>>,
     told: SmallVec<[Option<Control>; 4]>,
@@ -88,6 +90,7 @@ impl Outbox {
             advised_by_verb: 0,
             credit: 0,
             levels: Levels::default(),
+            effects: 0,
             down: Vec::new(),
             up: Vec::new(),
             told: SmallVec::new(),
@@ -130,6 +133,7 @@ impl Outbox {
     pub fn push(&mut self, message: Message) {
         assert!(self.pushed_by_verb < Outbox::LIMIT, "one verb sent more than {} messages", Outbox::LIMIT);
         self.pushed_by_verb += 1;
+        self.effects = self.effects.wrapping_add(1);
         self.occupy(message.len());
         self.down.push(Some(message));
     }
@@ -141,6 +145,7 @@ impl Outbox {
     pub fn raise(&mut self, message: Message) {
         assert!(self.raised_by_verb < Outbox::LIMIT, "one verb raised more than {} messages", Outbox::LIMIT);
         self.raised_by_verb += 1;
+        self.effects = self.effects.wrapping_add(1);
         self.up.push(Some(message));
     }
 
@@ -152,6 +157,7 @@ impl Outbox {
             Outbox::CONTROL_LIMIT
         );
         self.told_by_verb += 1;
+        self.effects = self.effects.wrapping_add(1);
         self.told.push(Some(control));
     }
 
@@ -163,6 +169,7 @@ impl Outbox {
             Outbox::CONTROL_LIMIT
         );
         self.advised_by_verb += 1;
+        self.effects = self.effects.wrapping_add(1);
         self.advice.push(Some(control));
     }
 
@@ -190,6 +197,7 @@ impl Outbox {
     /// Returns credit to the session below for `bytes` it popped or raised to this one.
     pub fn credit(&mut self, bytes: usize) {
         self.credit += bytes;
+        self.effects = self.effects.wrapping_add(1);
     }
 
     /// Counts a drop of something kept earlier (a verdict counts the message at hand).
@@ -200,11 +208,13 @@ impl Outbox {
     /// There is room again for whoever was refused.
     pub fn writable(&mut self) {
         self.levels.writable = true;
+        self.effects = self.effects.wrapping_add(1);
     }
 
     /// The session is finished: its path goes when all of its sessions are content.
     pub fn finish(&mut self) {
         self.levels.finished = true;
+        self.effects = self.effects.wrapping_add(1);
     }
 
     /// Leaves at most 64 bytes with the session's protocol when the path goes (TIME-WAIT).
@@ -238,6 +248,21 @@ impl Outbox {
     pub fn drain_advice(&mut self) -> impl Iterator<Item = Control> + '_ {
         self.advised_by_verb = 0;
         self.advice.drain(..).flatten()
+    }
+
+    /// Whether anything was dropped inside the stack.
+    pub fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty()
+    }
+
+    /// Whether anything was sent downward.
+    pub fn has_sent(&self) -> bool {
+        !self.down.is_empty()
+    }
+
+    /// Whether anything was raised or told upward.
+    pub fn has_raised(&self) -> bool {
+        !self.up.is_empty() || !self.told.is_empty()
     }
 
     /// Whether anything was told downward.
@@ -297,6 +322,13 @@ impl Outbox {
             && self.credit == 0
     }
 
+    /// How often something was put into it, in any lane: equal readings before and after a verb say that it left nothing.
+    #[inline]
+    pub(crate) fn effects(&self) -> u32 {
+        self.effects
+    }
+
+    #[inline]
     pub(crate) fn mark(&self) -> Mark {
         Mark { down: self.down.len(), up: self.up.len(), told: self.told.len(), advice: self.advice.len() }
     }
@@ -310,6 +342,7 @@ impl Outbox {
     }
 
     /// A verb begins, over `room` bytes below.
+    #[inline]
     pub fn begin(&mut self, room: usize) {
         self.pushed_by_verb = 0;
         self.raised_by_verb = 0;
@@ -358,6 +391,7 @@ impl Outbox {
     }
 
     pub(crate) fn fill_down(&mut self, slot: usize, message: Message) {
+        self.effects = self.effects.wrapping_add(1);
         self.occupy(message.len());
         self.down[slot] = Some(message);
     }
@@ -375,15 +409,18 @@ impl Outbox {
     }
 
     pub(crate) fn fill_up(&mut self, slot: usize, message: Message) {
+        self.effects = self.effects.wrapping_add(1);
         self.up[slot] = Some(message);
     }
 
     /// Hands on a control that the session at hand did not handle.
     pub(crate) fn pass_told(&mut self, control: Control) {
+        self.effects = self.effects.wrapping_add(1);
         self.told.push(Some(control));
     }
 
     pub(crate) fn pass_advice(&mut self, control: Control) {
+        self.effects = self.effects.wrapping_add(1);
         self.advice.push(Some(control));
     }
 

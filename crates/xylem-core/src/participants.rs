@@ -2,8 +2,8 @@
 //! together layer by layer as demultiplexing climbs. The local side comes first.
 
 use crate::record::{BadRecord, Record};
-use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::net::IpAddr;
 use xylem_wire::EthernetAddress;
 use xylem_wire::Port;
@@ -27,9 +27,10 @@ pub enum Part {
 /// The most parts on one side.
 pub const PARTS_MAX: usize = 6;
 
-/// One side: the part of the topmost protocol lies last and is popped first.
+/// One side: the part of the topmost protocol lies last and is popped first. Three parts, as a link address, an address and a port, are kept
+/// without allocating.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Side(ArrayVec<Part, PARTS_MAX>);
+pub struct Side(SmallVec<[Part; 3]>);
 
 impl Side {
     /// Adds a part above the others.
@@ -37,6 +38,7 @@ impl Side {
     /// # Panics
     /// If there are [`PARTS_MAX`] parts already: no graph is that high.
     pub fn push(&mut self, part: Part) {
+        self.assert_room();
         self.0.push(part);
     }
 
@@ -45,7 +47,12 @@ impl Side {
     /// # Panics
     /// As [`push`](Side::push).
     pub fn push_below(&mut self, part: Part) {
+        self.assert_room();
         self.0.insert(0, part);
+    }
+
+    fn assert_room(&self) {
+        assert!(self.0.len() < PARTS_MAX, "a participant has at most {PARTS_MAX} parts");
     }
 
     /// Takes the topmost part if it is a port.

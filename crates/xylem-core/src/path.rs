@@ -93,12 +93,13 @@ impl Path {
         }
     }
 
-    /// Pops a message; what passes is raised in the outbox before anything else that is raised.
-    pub fn pop(&mut self, mut message: Message, out: &mut Outbox) {
+    /// Pops a message, leaving an empty one behind; what passes is raised in the outbox before anything else that is
+    /// raised.
+    pub fn pop(&mut self, message: &mut Message, out: &mut Outbox) {
         self.verb(out, |session, out| {
             let place = out.reserve_up();
-            match session.pop(&mut message, out) {
-                Verdict::Pass => out.fill_up(place, message),
+            match session.pop(message, out) {
+                Verdict::Pass => out.fill_up(place, std::mem::take(message)),
                 Verdict::Keep => {}
                 Verdict::Drop(reason) => out.dropped(reason),
                 Verdict::Refuse => panic!("a pop was refused: only a push may be"),

@@ -65,7 +65,9 @@ impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
             Verdict::Pass => self.upper_verb(out, |upper, out| upper.pop(message, out)),
             other => other,
         };
-        self.rise(risen, out);
+        if let Some(risen) = risen {
+            self.rise(risen, out);
+        }
         verdict
     }
 
@@ -80,7 +82,9 @@ impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
             Verdict::Pass => self.push_lower(message, out),
             other => other,
         };
-        self.sink(sunk, out);
+        if let Some(sunk) = sunk {
+            self.sink(sunk, out);
+        }
         verdict
     }
 
@@ -121,29 +125,40 @@ impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
         let ((), risen) = self.lower_verb(out, |lower, out| lower.pop_batch(batch, out));
         batch.merge(self.upper);
         batch.each(out, |message, out| self.upper_verb(out, |upper, out| upper.pop(message, out)));
-        self.rise(risen, out);
+        if let Some(risen) = risen {
+            self.rise(risen, out);
+        }
         batch.take_raised(mark, out);
     }
 
     /// Runs a verb of the upper session and carries what it did to the lower one.
+    #[inline]
     fn upper_verb<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut U, &mut Outbox) -> R) -> R {
         let (result, sunk) = self.upper_alone(out, verb);
-        self.sink(sunk, out);
+        if let Some(sunk) = sunk {
+            self.sink(sunk, out);
+        }
         result
     }
 
-    /// Runs a verb of the upper session and counts off what it left.
-    fn upper_alone<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut U, &mut Outbox) -> R) -> (R, Sunk) {
-        let (mark, room) = (out.mark(), out.room_bytes());
+    /// Runs a verb of the upper session and counts off what it left, if anything.
+    #[inline]
+    fn upper_alone<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut U, &mut Outbox) -> R) -> (R, Option<Sunk>) {
+        let (mark, room, effects) = (out.mark(), out.room_bytes(), out.effects());
         let (credit, levels) = (out.take_credit(), out.take_levels());
         out.begin(room.min(self.lower.room()));
         let result = verb(self.upper, out);
         out.begin(room);
+        if out.effects() == effects {
+            out.restore_credit(credit);
+            out.set_levels(levels);
+            return (result, None);
+        }
         let (its_credit, its_levels) = (out.take_credit(), out.take_levels());
         out.restore_credit(credit);
         out.set_levels(Levels { writable: levels.writable | its_levels.writable, ..levels });
         let (down, advice) = (out.down_since(mark), out.advice_since(mark));
-        (result, Sunk { down, advice, credit: its_credit, finished: its_levels.finished })
+        (result, Some(Sunk { down, advice, credit: its_credit, finished: its_levels.finished }))
     }
 
     /// Carries down what a verb of the upper session has left.
@@ -236,21 +251,30 @@ impl<U: Session + ?Sized, L: Session + ?Sized> Seam<'_, U, L> {
         self.lower_verb_and_rise(out, |lower, out| lower.control(control, out))
     }
 
+    #[inline]
     fn lower_verb_and_rise<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut L, &mut Outbox) -> R) -> R {
         let (result, risen) = self.lower_verb(out, verb);
-        self.rise(risen, out);
+        if let Some(risen) = risen {
+            self.rise(risen, out);
+        }
         result
     }
 
-    /// Runs a verb of the lower session and counts off what it left. The levels it sets are the seam's to interpret.
-    fn lower_verb<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut L, &mut Outbox) -> R) -> (R, Risen) {
-        let (mark, levels) = (out.mark(), out.take_levels());
+    /// Runs a verb of the lower session and counts off what it left, if anything. The levels it sets are the seam's to
+    /// interpret.
+    #[inline]
+    fn lower_verb<R>(&mut self, out: &mut Outbox, verb: impl FnOnce(&mut L, &mut Outbox) -> R) -> (R, Option<Risen>) {
+        let (mark, levels, effects) = (out.mark(), out.take_levels(), out.effects());
         out.begin(out.room_bytes());
         let result = verb(self.lower, out);
         out.begin(out.room_bytes());
+        if out.effects() == effects {
+            out.set_levels(levels);
+            return (result, None);
+        }
         let its_levels = out.take_levels();
         out.set_levels(levels);
-        (result, Risen { up: out.up_since(mark), told: out.told_since(mark), levels: its_levels })
+        (result, Some(Risen { up: out.up_since(mark), told: out.told_since(mark), levels: its_levels }))
     }
 }
 

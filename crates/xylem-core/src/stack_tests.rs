@@ -128,7 +128,7 @@ fn what_the_upper_session_raises_and_tells_is_not_shown_to_it_again() {
     };
     let mut path = path(Stack { upper, lower });
     let mut out = outbox();
-    path.pop(Message::from_bytes(b"abc"), &mut out);
+    path.pop(&mut Message::from_bytes(b"abc"), &mut out);
     let raised: Vec<_> = out.drain_up().map(|message| message.to_vec()).collect();
     assert_eq!(raised, [b"a".to_vec(), b"raised by the upper".to_vec()]);
     let told: Vec<_> = out.drain_told().collect();
@@ -231,7 +231,7 @@ fn the_room_below_shrinks_as_a_verb_sends() {
     let mut lower = Scripted::new("lower", &log);
     lower.room = 100;
     let mut path = path(Stack { upper, lower });
-    path.pop(Message::from_bytes(b"m"), &mut outbox());
+    path.pop(&mut Message::from_bytes(b"m"), &mut outbox());
     assert_eq!(log_of(&log, "upper room"), ["upper room 100", "upper room 70"]);
 }
 

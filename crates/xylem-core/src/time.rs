@@ -40,11 +40,14 @@ impl core::ops::Add<Duration> for Instant {
 
     /// Saturates: an instant beyond the last one is the last one.
     fn add(self, span: Duration) -> Instant {
-        Instant(self.0.saturating_add(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)))
+        // Not by `as_nanos`, which counts in 128 bits: this is done for every segment.
+        let nanoseconds = span.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(span.subsec_nanos()));
+        Instant(self.0.saturating_add(nanoseconds))
     }
 }
 
 /// The earlier of two optional deadlines; `None` means never.
+#[inline]
 pub fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

@@ -22,7 +22,7 @@ impl Instance {
         device: u16,
         frame: &mut Message,
     ) -> Option<Ticket> {
-        let Some(node) = self.node_over(Below::Device(device), 0) else {
+        let Some(node) = self.over.device(device) else {
             self.dropped(&linker::NO_UPPER);
             return None;
         };
@@ -39,7 +39,7 @@ impl Instance {
         participants: Participants,
         message: &mut Message,
     ) -> Option<Ticket> {
-        let Some(node) = self.node_over(Below::Node(trunk), message.attributes.upper) else {
+        let Some(node) = self.over.node(trunk, message.attributes.upper) else {
             self.dropped(&linker::NO_UPPER);
             return None;
         };
@@ -66,7 +66,7 @@ impl Instance {
                 return None;
             };
             match self.node_verb(world, shepherd, node, |out| protocol.demux(&mut view, out)) {
-                Demux::Up(number) => match self.node_over(Below::Node(node), number) {
+                Demux::Up(number) => match self.over.node(node, number) {
                     Some(above) => node = above,
                     None => {
                         self.nobody_above(world, shepherd, node, &mut view);
@@ -109,14 +109,6 @@ impl Instance {
                 }
             }
         }
-    }
-
-    /// The node that stands over `below` under this number. Over a device stands one node, whatever the number.
-    fn node_over(&self, below: Below, number: u32) -> Option<u8> {
-        let stands = |lower: &super::Lower| {
-            lower.below == below && (lower.number == number || matches!(below, Below::Device(_)))
-        };
-        self.nodes.iter().position(|node| node.lowers.iter().any(stands)).map(|index| index as u8)
     }
 
     /// No upper protocol has this number: the sender is told where a protocol does such things.
@@ -162,7 +154,7 @@ impl Instance {
         for _ in 0..HEIGHT_MAX {
             let Some(protocol) = &self.nodes[usize::from(node)].protocol else { break };
             match protocol.quoted(view, &mut sequence) {
-                Demux::Up(number) => match self.node_over(Below::Node(node), number) {
+                Demux::Up(number) => match self.over.node(node, number) {
                     Some(above) => node = above,
                     None => break,
                 },

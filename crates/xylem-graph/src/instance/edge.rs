@@ -8,7 +8,7 @@ use xylem_core::{Checksum, HEADROOM, Message, Path, Piece};
 
 impl Instance {
     /// Sends a frame of `path` by `device`.
-    pub(super) fn emit<W: World + ?Sized>(&self, world: &W, device: u16, mut frame: Message, path: &Path) {
+    pub(super) fn emit<W: World + ?Sized>(&self, world: &W, device: u16, frame: &mut Message, path: &Path) {
         let facts = &self.devices[usize::from(device)];
         frame.attributes.branch = 0;
         let stands_for_several = frame.attributes.segment_size > 0;
@@ -21,12 +21,12 @@ impl Instance {
         if !facts.checksum_offload {
             frame.complete_checksum();
         }
-        self.transmit(world, device, &mut frame);
+        self.transmit(world, device, frame);
     }
 
     /// Cuts a frame into its segments. What precedes the payload is where the partial checksum's header ends; each layer
     /// corrects its own copy.
-    fn cut<W: World + ?Sized>(&self, world: &W, device: u16, mut frame: Message, path: &Path) {
+    fn cut<W: World + ?Sized>(&self, world: &W, device: u16, frame: &mut Message, path: &Path) {
         let mut template = [0; HEADROOM];
         let size = usize::from(frame.attributes.segment_size);
         let length = frame.copy_to(&mut template);
@@ -56,7 +56,7 @@ impl Instance {
             segment.attributes = frame.attributes.clone();
             segment.attributes.segment_size = 0;
             segment.attributes.checksum = Checksum::Partial { start, field };
-            segment.append(std::mem::replace(&mut frame, rest));
+            segment.append(std::mem::replace(frame, rest));
             if !self.devices[usize::from(device)].checksum_offload {
                 segment.complete_checksum();
             }

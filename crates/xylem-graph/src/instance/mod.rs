@@ -42,13 +42,14 @@ pub use shepherd::Shepherd;
 pub use turn::Wake;
 pub use world::{DeviceFacts, World};
 
+use node::Over;
 use paths::{Cell, Table};
 use reply::KeptPaths;
 use request::Enable;
 use serve::Waiters;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trunk::Trunks;
+use trunk::{IdleTrunks, Trunks};
 use xylem_core::{DropReason, Drops, Instant, PathId, Pool, Random, Wheel};
 
 /// Limits of one instance, fixed when it starts.
@@ -81,11 +82,14 @@ enum Due {
 /// A running graph. See the module's text.
 pub struct Instance {
     nodes: Vec<Node>,
+    over: Over,
     devices: Vec<DeviceFacts>,
     pool: Pool,
     paths: Table<Arc<Cell>>,
     enables: Table<Arc<Enable>>,
     wheel: Mutex<Wheel<Due>>,
+    /// Nothing on the wheel is due before this, in nanoseconds.
+    next_due: AtomicU64,
     /// The deadline of each node that stands on the wheel, so that it does so once.
     node_armed: Mutex<Vec<Option<Instant>>>,
     /// When the shell that runs the instance will wake by itself, in nanoseconds.
@@ -93,6 +97,7 @@ pub struct Instance {
     waiters: Mutex<Waiters>,
     kept: Mutex<KeptPaths>,
     trunks: Mutex<Trunks>,
+    idle_trunks: Arc<IdleTrunks>,
     /// For each node: held by whoever makes a trunk there, so that two who want the same one do not both make it.
     making_trunk: Vec<Mutex<()>>,
     drops: Mutex<Drops>,
@@ -137,16 +142,19 @@ impl Instance {
         let making_trunk = nodes.iter().map(|_| Mutex::default()).collect();
         Instance {
             node_armed: Mutex::new(vec![None; nodes.len()]),
+            over: Over::new(&nodes, devices.len()),
             nodes,
             devices,
             pool,
             paths: Table::new(limits.paths),
             enables: Table::new(limits.enables),
             wheel: Mutex::default(),
+            next_due: AtomicU64::new(0),
             asleep_until: AtomicU64::new(0),
             waiters: Mutex::default(),
             kept: Mutex::default(),
             trunks: Mutex::default(),
+            idle_trunks: Arc::default(),
             making_trunk,
             drops: Mutex::default(),
             counters: Counters::default(),

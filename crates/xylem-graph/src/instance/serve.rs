@@ -7,8 +7,8 @@ use super::{Due, Instance, Shepherd, World, lock};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 use xylem_core::drop::linker;
 use xylem_core::{Answer, Batch, Control, End, Handled, Instant, Message, Outbox, PathId, Question, Setting};
 
@@ -51,7 +51,7 @@ impl Instance {
     /// Does `work` for a path, or leaves it to whoever holds the path.
     pub(super) fn serve<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, id: PathId, work: Work) {
         match self.paths.find(id.index, id.generation) {
-            Some(cell) => self.serve_cell(world, shepherd, &cell, work),
+            Some(cell) => self.serve_cell(world, shepherd, &cell, &mut { work }),
             None if matches!(work, Work::Arrive(_) | Work::Push(_)) => self.dropped(&linker::NO_PATH),
             None => {}
         }
@@ -65,21 +65,26 @@ impl Instance {
         ticket: Ticket,
         message: Message,
     ) {
-        self.serve_cell(world, shepherd, &ticket.cell, Work::Arrive(message));
+        self.serve_cell(world, shepherd, &ticket.cell, &mut Work::Arrive(message));
     }
 
-    fn serve_cell<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Arc<Cell>, work: Work) {
+    /// The work is taken out of its place, which may be forgotten. It is large and passes several hands, so it is not
+    /// handed over by value.
+    fn serve_cell<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Arc<Cell>, work: &mut Work) {
         if let Some(mut guard) = cell.inbox_is_empty().then(|| cell.try_lock()).flatten() {
-            match self.awake(shepherd, cell, &mut guard, &work) {
+            match self.awake(shepherd, cell, &mut guard, work) {
                 Some(tenant) => self.step(world, shepherd, cell, tenant, work),
                 None if matches!(work, Work::Arrive(_) | Work::Push(_)) => self.dropped(&linker::NO_PATH),
                 None => {}
             }
-            drop(guard);
-        } else if !cell.put(work) {
+            return self.empty_inbox(world, shepherd, cell, guard);
+        }
+        if !cell.put(std::mem::replace(work, Work::Look)) {
             self.dropped(&linker::INBOX_FULL);
         }
-        self.empty_inbox(world, shepherd, cell);
+        if let Some(guard) = cell.try_lock() {
+            self.empty_inbox(world, shepherd, cell, guard);
+        }
     }
 
     /// Pops a batch into a path, or leaves it to whoever holds the path.
@@ -100,24 +105,31 @@ impl Instance {
                 }
                 None => batch.drain().for_each(|_| self.dropped(&linker::NO_PATH)),
             }
-            drop(guard);
-        } else {
-            for message in batch.drain() {
-                if !cell.put(Work::Arrive(message)) {
-                    self.dropped(&linker::INBOX_FULL);
-                }
+            return self.empty_inbox(world, shepherd, &cell, guard);
+        }
+        for message in batch.drain() {
+            if !cell.put(Work::Arrive(message)) {
+                self.dropped(&linker::INBOX_FULL);
             }
         }
-        self.empty_inbox(world, shepherd, &cell);
+        if let Some(guard) = cell.try_lock() {
+            self.empty_inbox(world, shepherd, &cell, guard);
+        }
     }
 
-    /// Does what waits in a path's inbox, for as long as nobody else holds the path.
-    fn empty_inbox<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Arc<Cell>) {
+    /// Whoever has held a path does what waits in its inbox before it lets go, and looks again when it has, for as long as
+    /// nobody else holds the path.
+    fn empty_inbox<'c, W: World + ?Sized>(
+        &self,
+        world: &W,
+        shepherd: &mut Shepherd,
+        cell: &'c Arc<Cell>,
+        mut guard: MutexGuard<'c, Tenancy>,
+    ) {
         loop {
-            let Some(mut guard) = cell.try_lock() else { return };
-            while let Some(work) = cell.take() {
+            while let Some(mut work) = cell.take() {
                 let Some(tenant) = self.awake(shepherd, cell, &mut guard, &work) else { break };
-                self.step(world, shepherd, cell, tenant, work);
+                self.step(world, shepherd, cell, tenant, &mut work);
             }
             match &*guard {
                 Tenancy::Empty => return,
@@ -135,6 +147,10 @@ impl Instance {
             if cell.left_empty() {
                 return;
             }
+            guard = match cell.try_lock() {
+                Some(guard) => guard,
+                None => return,
+            };
         }
     }
 
@@ -158,10 +174,10 @@ impl Instance {
         shepherd: &mut Shepherd,
         cell: &Cell,
         tenant: &mut Tenant,
-        work: Work,
+        work: &mut Work,
     ) {
-        if tenant.must_wait(&work) {
-            tenant.held.push_back(work);
+        if tenant.must_wait(work) {
+            tenant.held.push_back(std::mem::replace(work, Work::Look));
             return;
         }
         if !matches!(work, Work::Timeout(_)) {
@@ -172,31 +188,32 @@ impl Instance {
     }
 
     /// One verb.
-    fn act(&self, out: &mut Outbox, tenant: &mut Tenant, work: Work) {
+    fn act(&self, out: &mut Outbox, tenant: &mut Tenant, work: &mut Work) {
         match work {
             Work::Arrive(message) => tenant.path.pop(message, out),
-            Work::Push(mut message) => {
-                if !tenant.path.push(&mut message, out) {
+            Work::Push(message) => {
+                if !tenant.path.push(message, out) {
                     self.dropped(&linker::REFUSED);
                 }
             }
-            Work::Credit(bytes) => tenant.path.credit(bytes, out),
+            Work::Credit(bytes) => tenant.path.credit(*bytes, out),
             Work::Timeout(deadline) => {
-                tenant.armed.retain(|armed| *armed != deadline);
+                tenant.armed.retain(|armed| armed != deadline);
                 if tenant.path.deadline().is_some_and(|deadline| deadline <= out.now) {
                     tenant.path.timeout(out);
                 }
             }
-            Work::Control(mut control) => {
-                if control == Control::Set(Setting::Abort) {
+            Work::Control(control) => {
+                if *control == Control::Set(Setting::Abort) {
                     tenant.held.clear();
                 }
-                let handled = tenant.path.control(&mut control, out);
-                match (handled, control) {
-                    (Handled::Yes, Control::Question(_, Some(answer))) => out.tell(Control::Answer(answer)),
+                match (tenant.path.control(control, out), control) {
+                    (Handled::Yes, Control::Question(_, answer)) => {
+                        answer.take().into_iter().for_each(|answer| out.tell(Control::Answer(answer)));
+                    }
                     (Handled::Yes, _) => {}
-                    (Handled::No, control) if control.travels_down() => out.advise(control),
-                    (Handled::No, control) => out.tell(control),
+                    (Handled::No, control) if control.travels_down() => out.advise(control.clone()),
+                    (Handled::No, control) => out.tell(control.clone()),
                 }
             }
             Work::Close => tenant.path.close(out),
@@ -218,8 +235,8 @@ impl Instance {
                 tenant.linger = shepherd.out.take_linger();
                 return;
             }
-            if let Some(work) = tenant.released() {
-                self.act(&mut shepherd.out, tenant, work);
+            if let Some(mut work) = tenant.released() {
+                self.act(&mut shepherd.out, tenant, &mut work);
                 continue;
             }
             let deadline = tenant.path.deadline();
@@ -244,26 +261,28 @@ impl Instance {
 
     /// Empties the outbox once.
     fn carry<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, cell: &Cell, tenant: &mut Tenant) {
-        for reason in shepherd.out.drain_dropped() {
-            self.dropped(reason);
+        // Few steps leave more than one kind of thing, so a lane is looked into only if something is there.
+        if shepherd.out.has_dropped() {
+            shepherd.out.drain_dropped().for_each(|reason| self.dropped(reason));
         }
-        self.carry_up(world, shepherd, tenant);
+        if shepherd.out.has_raised() {
+            self.carry_up(world, shepherd, tenant);
+        }
         for mut message in shepherd.out.drain_down() {
             // The branch named a leaf of this path; to what is below it says nothing.
             let leaf = std::mem::take(&mut message.attributes.branch);
             match tenant.path.leaves[usize::from(leaf)].end {
-                End::Device(device) => self.emit(world, device, message, &tenant.path),
+                End::Device(device) => self.emit(world, device, &mut message, &tenant.path),
                 End::Trunk(trunk) => shepherd.pending.push_back((trunk, Work::Push(message))),
             }
         }
-        // Few steps leave any, so the place to collect them is not made for nothing.
         if shepherd.out.has_advice() {
             let advice: SmallVec<[Control; 4]> = shepherd.out.drain_advice().collect();
             for control in advice {
                 self.ask(world, shepherd, cell, tenant, control);
             }
         }
-        assert!(shepherd.out.drain_replies().next().is_none(), "a session replied: only protocols do");
+        assert!(shepherd.out.next_reply().is_none(), "a session replied: only protocols do");
     }
 
     fn carry_up<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, tenant: &mut Tenant) {
@@ -394,6 +413,7 @@ impl Instance {
     fn arm<W: World + ?Sized>(&self, world: &W, deadline: Instant, due: Due) {
         let mut wheel = lock(&self.wheel);
         wheel.insert(deadline, due);
+        self.next_due.fetch_min(deadline.as_nanos(), Ordering::SeqCst);
         let sleeps = deadline.as_nanos() < self.asleep_until.load(Ordering::SeqCst);
         drop(wheel);
         if sleeps {

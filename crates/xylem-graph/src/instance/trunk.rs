@@ -5,7 +5,7 @@ use super::linker::PathLinker;
 use super::paths::Top;
 use super::{Instance, Shepherd, Work, World, lock};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use xylem_core::{Binding, Facts, Instant, OpenError, Participants, PathId, Random};
 
@@ -13,8 +13,27 @@ use xylem_core::{Binding, Facts, Instant, OpenError, Participants, PathId, Rando
 #[derive(Default)]
 pub(super) struct Trunks {
     by_key: HashMap<(u8, Participants), Trunk>,
-    /// Trunks whose last user has gone.
-    idle: Arc<Mutex<Vec<PathId>>>,
+}
+
+/// Trunks whose last user has gone. Every step looks whether there are any.
+#[derive(Default)]
+pub(super) struct IdleTrunks {
+    any: AtomicBool,
+    list: Mutex<Vec<PathId>>,
+}
+
+impl IdleTrunks {
+    fn add(&self, id: PathId) {
+        lock(&self.list).push(id);
+        self.any.store(true, Ordering::Release);
+    }
+
+    fn take(&self) -> Vec<PathId> {
+        if !self.any.load(Ordering::Relaxed) || !self.any.swap(false, Ordering::Acquire) {
+            return Vec::new();
+        }
+        std::mem::take(&mut *lock(&self.list))
+    }
 }
 
 struct Trunk {
@@ -28,14 +47,14 @@ struct Trunk {
 struct User {
     id: PathId,
     users: Arc<AtomicUsize>,
-    idle: Arc<Mutex<Vec<PathId>>>,
+    idle: Arc<IdleTrunks>,
 }
 
 impl Drop for User {
     fn drop(&mut self) {
         // However many let go at once, one of them is the last.
         if self.users.fetch_sub(1, Ordering::AcqRel) == 1 {
-            lock(&self.idle).push(self.id);
+            self.idle.add(self.id);
         }
     }
 }
@@ -52,10 +71,10 @@ pub(super) struct Standing {
 
 impl Trunks {
     /// Lets one more user stand on the trunk of `key`. Found and held under one lock: in between it could be closed.
-    fn stand(&self, key: &(u8, Participants)) -> Option<Standing> {
+    fn stand(&self, key: &(u8, Participants), idle: &Arc<IdleTrunks>) -> Option<Standing> {
         let trunk = self.by_key.get(key)?;
         trunk.users.fetch_add(1, Ordering::AcqRel);
-        let hold = User { id: trunk.id, users: Arc::clone(&trunk.users), idle: Arc::clone(&self.idle) };
+        let hold = User { id: trunk.id, users: Arc::clone(&trunk.users), idle: Arc::clone(idle) };
         let (facts, completed) = (trunk.facts.clone(), trunk.completed.clone());
         Some(Standing { id: trunk.id, facts, completed, hold: Box::new(hold) })
     }
@@ -71,12 +90,12 @@ impl Instance {
         random: &mut Random,
     ) -> Result<Standing, OpenError> {
         let key = (node, participants);
-        if let Some(standing) = lock(&self.trunks).stand(&key) {
+        if let Some(standing) = lock(&self.trunks).stand(&key, &self.idle_trunks) {
             return Ok(standing);
         }
         // A trunk may stand on another, of a lower node: so these locks are always taken from above to below.
         let _making = lock(&self.making_trunk[usize::from(node)]);
-        if let Some(standing) = lock(&self.trunks).stand(&key) {
+        if let Some(standing) = lock(&self.trunks).stand(&key, &self.idle_trunks) {
             return Ok(standing);
         }
         let id = self.reserve_path()?;
@@ -88,13 +107,16 @@ impl Instance {
         let facts = facts.expect("what opens says what it offers");
         let mut trunks = lock(&self.trunks);
         trunks.by_key.insert(key.clone(), Trunk { id, facts, completed, users: Arc::default() });
-        Ok(trunks.stand(&key).expect("it has just been put there"))
+        Ok(trunks.stand(&key, &self.idle_trunks).expect("it has just been put there"))
     }
 
     /// Closes the trunks whose last user has gone.
     pub(super) fn close_idle_trunks<W: World + ?Sized>(&self, _world: &W, shepherd: &mut Shepherd) {
+        let idle = self.idle_trunks.take();
+        if idle.is_empty() {
+            return;
+        }
         let mut trunks = lock(&self.trunks);
-        let idle = std::mem::take(&mut *lock(&trunks.idle));
         for id in idle {
             let unused = |trunk: &Trunk| trunk.id == id && trunk.users.load(Ordering::Acquire) == 0;
             let before = trunks.by_key.len();

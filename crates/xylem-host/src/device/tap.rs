@@ -39,6 +39,9 @@ struct Ready {
 
 /// The longest vnet header in bytes.
 const VNET_BYTES_MAX: usize = VnetHeaderLength::Twelve.bytes();
+/// Frames of so few bytes are copied together and sent in one piece: the kernel takes longer to look at a list of pieces
+/// than a copy takes.
+const GATHERED_MAX: usize = 256;
 /// The slices of a frame that are sent without allocating: a header, a vnet header, and the chunks of 64 KB.
 const SLICES: usize = 24;
 
@@ -87,6 +90,17 @@ impl TapDevice {
         }
     }
 
+    /// Writes one frame; `false`: full, down or gone, and the frame is lost as on any link.
+    fn write(&self, attempt: impl Fn(&mut &File) -> io::Result<usize>) -> bool {
+        loop {
+            match attempt(&mut &self.file) {
+                Ok(_) => return true,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
     /// Takes a frame off the TAP for which there is no buffer.
     fn throw_away(&self) -> bool {
         let mut bytes = [0; VNET_BYTES_MAX + EthernetHeader::LEN];
@@ -113,18 +127,15 @@ impl Device for TapDevice {
                 }
                 return None;
             };
-            let mut vnet = [0; VNET_BYTES_MAX];
+            // The kernel puts the vnet header before every frame: it comes to lie in the headroom.
             let vnet_length = self.tap.vnet_header().bytes();
-            let slices = &mut [
-                IoSliceMut::new(&mut vnet[..vnet_length]),
-                IoSliceMut::new(&mut small[HEADROOM..]),
-                IoSliceMut::new(&mut large),
-            ];
+            let vnet_at = HEADROOM - vnet_length;
+            let slices = &mut [IoSliceMut::new(&mut small[vnet_at..]), IoSliceMut::new(&mut large)];
             let Some(count) = self.read(slices) else {
                 *ready = Ready { small: Some(small), large: Some(large) };
                 return None;
             };
-            // The kernel puts the vnet header before every frame.
+            let header = VnetHeader::parse(&small[vnet_at..]).expect("the headroom holds a vnet header");
             let frame = count.saturating_sub(vnet_length);
             let in_small = frame.min(small.len() - HEADROOM);
             let mut message = Message::from_buffer(small, HEADROOM, HEADROOM + in_small);
@@ -133,7 +144,6 @@ impl Device for TapDevice {
             } else {
                 ready.large = Some(large);
             }
-            let header = VnetHeader::parse(&vnet).expect("its bytes are at least as many as a vnet header has");
             if offload::note(&header, &mut message) {
                 return Some(message);
             }
@@ -148,20 +158,20 @@ impl Device for TapDevice {
         };
         let mut vnet = [0; VNET_BYTES_MAX];
         header.build(&mut vnet);
+        let vnet_length = self.tap.vnet_header().bytes();
+        if vnet_length + frame.len() <= GATHERED_MAX {
+            let mut bytes = [0; GATHERED_MAX];
+            bytes[..vnet_length].copy_from_slice(&vnet[..vnet_length]);
+            let length = vnet_length + frame.copy_to(&mut bytes[vnet_length..]);
+            return self.write(|file| file.write(&bytes[..length]));
+        }
         let mut slices: SmallVec<[IoSlice<'_>; SLICES]> = SmallVec::new();
-        slices.push(IoSlice::new(&vnet[..self.tap.vnet_header().bytes()]));
+        slices.push(IoSlice::new(&vnet[..vnet_length]));
         slices.extend(frame.slices().map(IoSlice::new));
         if slices.len() > crate::tap::SLICES_MAX {
             return false;
         }
-        loop {
-            match (&self.file).write_vectored(&slices) {
-                Ok(_) => return true,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Full, down or gone: the frame is lost as on any link.
-                Err(_) => return false,
-            }
-        }
+        self.write(|file| file.write_vectored(&slices))
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

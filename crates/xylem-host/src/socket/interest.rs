@@ -21,6 +21,10 @@ pub(crate) struct Calls {
 const WAKERS_MAX: usize = 64;
 
 impl Interest {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Registers a waker, once.
     pub fn register(&mut self, waker: &Waker) {
         if self.0.iter().any(|known| known.will_wake(waker)) {
@@ -42,6 +46,11 @@ impl Interest {
 }
 
 impl Calls {
+    /// Something has changed, whether or not anybody waits for it.
+    pub fn note(&mut self) {
+        self.changed = true;
+    }
+
     /// Whether something has changed that somebody might have waited for.
     pub fn changed(&self) -> bool {
         self.changed
@@ -49,6 +58,9 @@ impl Calls {
 
     /// Calls them.
     pub fn make(self) {
-        self.wakers.into_iter().for_each(Waker::wake);
+        // Mostly nobody waits.
+        if !self.wakers.is_empty() {
+            self.wakers.into_iter().for_each(Waker::wake);
+        }
     }
 }

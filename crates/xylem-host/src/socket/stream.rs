@@ -54,13 +54,26 @@ struct State {
     failure: Option<ErrorKind>,
     /// What the network said, which becomes the error if the connection fails without one.
     suspicion: Option<ErrorKind>,
-    readers: Interest,
-    writers: Interest,
-    watcher: Option<Watcher>,
+    /// In a box: nobody waits for most connections of a server that has many.
+    waiting: Option<Box<Waiting>>,
     /// Whom to tell that the path is there.
     listener: Option<Weak<Listener>>,
     /// In a box: few ever ask.
     status: Option<Box<Status>>,
+}
+
+/// Who waits for a change.
+#[derive(Default)]
+struct Waiting {
+    readers: Interest,
+    writers: Interest,
+    watcher: Option<Watcher>,
+}
+
+impl Waiting {
+    fn is_nobody(&self) -> bool {
+        self.readers.is_empty() && self.writers.is_empty() && self.watcher.is_none()
+    }
 }
 
 /// Called with no lock held when a connection may have become ready.
@@ -89,7 +102,7 @@ pub struct Readiness {
     pub failed: bool,
 }
 
-const _: () = assert!(size_of::<Stream>() <= 384, "a connection that waits costs little");
+const _: () = assert!(size_of::<Stream>() <= 208, "a connection that waits costs little");
 
 /// The most bytes one write hands over at once: as many large buffers as a message names without allocating. Every push
 /// ends in a segment that may be shorter than others, so fewer and longer ones are better.
@@ -138,7 +151,7 @@ impl Stream {
         let mut calls = Calls::default();
         let mut state = lock(&self.state);
         let result = change(&mut state, &mut calls);
-        let watcher = calls.changed().then(|| state.watcher.clone()).flatten();
+        let watcher = calls.changed().then(|| state.watcher()).flatten();
         drop(state);
         calls.make();
         if let Some(watcher) = watcher {
@@ -158,7 +171,7 @@ impl Stream {
             (Stage::Open, None) => Poll::Ready(Ok(())),
             (Stage::Gone, None) => Poll::Ready(Err(ErrorKind::ConnectionAborted.into())),
             (Stage::Opening, None) => {
-                state.writers.register(waker);
+                state.waiting().writers.register(waker);
                 Poll::Pending
             }
         }
@@ -222,7 +235,7 @@ impl Stream {
             return Some(Poll::Ready(Ok(0)));
         }
         if let Some(waker) = waker {
-            state.readers.register(waker);
+            state.waiting().readers.register(waker);
         }
         Some(Poll::Pending)
     }
@@ -272,7 +285,7 @@ impl Stream {
             return Poll::Ready(Ok(count));
         }
         if let Some(waker) = waker {
-            state.writers.register(waker);
+            state.waiting().writers.register(waker);
         }
         Poll::Pending
     }
@@ -285,12 +298,12 @@ impl Stream {
             }
             if receive {
                 state.receive_closed = true;
-                state.readers.call(calls);
+                state.call_readers(calls);
             }
             let tell = send && !state.send_closed;
             if send {
                 state.send_closed = true;
-                state.writers.call(calls);
+                state.call_writers(calls);
             }
             Ok(tell)
         })?;
@@ -311,7 +324,7 @@ impl Stream {
         let mut incoming = lock(&self.incoming);
         self.change(|state, _| {
             state.released = true;
-            state.watcher = None;
+            state.waiting.iter_mut().for_each(|waiting| waiting.watcher = None);
             state.arrived = VecDeque::new();
         });
         let credit = incoming.credit(true);
@@ -346,7 +359,7 @@ impl Stream {
 
     /// Calls `watcher` whenever the connection may have become ready, from whichever thread it happens on.
     pub fn watch(&self, watcher: Option<Watcher>) {
-        lock(&self.state).watcher = watcher;
+        lock(&self.state).waiting().watcher = watcher;
     }
 
     /// Asks the path how it is doing; [`poll_status`](Stream::poll_status) has the answer.
@@ -364,7 +377,7 @@ impl Stream {
         if state.stage == Stage::Gone {
             return Poll::Ready(Err(ErrorKind::NotConnected.into()));
         }
-        state.readers.register(waker);
+        state.waiting().readers.register(waker);
         Poll::Pending
     }
 }
@@ -443,9 +456,31 @@ impl State {
         self.listener.take().and_then(|listener| listener.upgrade())
     }
 
+    fn waiting(&mut self) -> &mut Waiting {
+        self.waiting.get_or_insert_default()
+    }
+
+    fn watcher(&self) -> Option<Watcher> {
+        self.waiting.as_ref().and_then(|waiting| waiting.watcher.clone())
+    }
+
+    fn call_readers(&mut self, calls: &mut Calls) {
+        calls.note();
+        if let Some(waiting) = &mut self.waiting {
+            waiting.readers.call(calls);
+        }
+    }
+
+    fn call_writers(&mut self, calls: &mut Calls) {
+        calls.note();
+        if let Some(waiting) = &mut self.waiting {
+            waiting.writers.call(calls);
+        }
+    }
+
     fn call_all(&mut self, calls: &mut Calls) {
-        self.readers.call(calls);
-        self.writers.call(calls);
+        self.call_readers(calls);
+        self.call_writers(calls);
     }
 }
 
@@ -467,8 +502,12 @@ impl Anchor for Stream {
     fn deliver(&self, message: Message) {
         self.hear(|state, calls| {
             if !state.released {
+                if state.arrived.capacity() == 0 {
+                    // Where requests and responses alternate there is never more than one.
+                    state.arrived.reserve_exact(1);
+                }
                 state.arrived.push_back(message);
-                state.readers.call(calls);
+                state.call_readers(calls);
             }
         });
     }
@@ -478,7 +517,7 @@ impl Anchor for Stream {
             Control::Event(event) => state.happened(event, calls),
             Control::Answer(Answer::Status(status)) => {
                 state.status = Some(Box::new(status));
-                state.readers.call(calls);
+                state.call_readers(calls);
             }
             Control::NetworkError(error) => state.suspect(error.kind),
             // Nobody on the link has the address: a connection that is not open will not be (RFC 1122, section 2.4).
@@ -495,7 +534,7 @@ impl Anchor for Stream {
             state.room = room;
             state.room_most = state.room_most.max(room);
             if state.has_worthwhile_room() {
-                state.writers.call(calls);
+                state.call_writers(calls);
             }
         });
     }
@@ -504,7 +543,9 @@ impl Anchor for Stream {
         if let Ok(mut incoming) = self.incoming.try_lock() {
             incoming.shrink();
         }
-        lock(&self.state).arrived.shrink_to_fit();
+        let mut state = lock(&self.state);
+        state.arrived.shrink_to_fit();
+        state.waiting.take_if(|waiting| waiting.is_nobody());
     }
 
     fn gone(&self) {

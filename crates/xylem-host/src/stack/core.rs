@@ -7,6 +7,7 @@ use crate::device::{Alarm, Device};
 use crate::shell::{Seat, Shell};
 use crossbeam_queue::ArrayQueue;
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use xylem_core::{Batch, Instant, Message, PathId, time::earlier};
@@ -31,6 +32,9 @@ pub(crate) struct Core {
     /// The nodes where sockets open.
     pub tcp: Option<u8>,
     pub udp: Option<u8>,
+    /// For the application's thread, of which there is mostly one at a time.
+    shepherd: Mutex<Shepherd>,
+    /// For the others.
     shepherds: ArrayQueue<Box<Shepherd>>,
 }
 
@@ -53,6 +57,7 @@ impl Core {
             tcp: instance.node_of_kind("tcp"),
             udp: instance.node_of_kind("udp"),
             seat: Seat::new(instance.shepherd()),
+            shepherd: Mutex::new(instance.shepherd()),
             instance,
             devices,
             clock,
@@ -68,6 +73,9 @@ impl Core {
 
     /// Lends a shepherd to the calling thread.
     pub fn with_shepherd<T>(&self, work: impl FnOnce(&mut Shepherd) -> T) -> T {
+        if let Ok(mut shepherd) = self.shepherd.try_lock() {
+            return work(&mut shepherd);
+        }
         let mut shepherd = self.shepherds.pop().unwrap_or_else(|| Box::new(self.instance.shepherd()));
         let result = work(&mut shepherd);
         // With more threads at once than shepherds are kept, the last ones go.

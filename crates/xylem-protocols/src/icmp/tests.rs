@@ -271,7 +271,7 @@ fn a_path_judges_for_itself() {
     let mut out = xylem_core::Outbox::new(one.now, one.random.child(), xylem_core::Pool::new(1, 1));
     for message in [reply(5), reply(6), echo(5, 0, b"data"), damaged, icmp(0, 0, &[0; 2])] {
         let frame = ip_frame(&ip_header(2, 1, IpProtocol::ICMP, message.len()), &message);
-        one.paths[path].path.pop(Message::from_bytes(&frame), &mut out);
+        one.paths[path].path.pop(&mut Message::from_bytes(&frame), &mut out);
     }
     assert_eq!(out.drain_up().map(|message| message.to_vec()).collect::<Vec<_>>(), [b"data"]);
     assert_eq!(out.drain_dropped().collect::<Vec<_>>(), [&OTHER_PATH, &OTHER_PATH, &BAD_CHECKSUM, &SHORT]);

@@ -9,6 +9,9 @@ use xylem_core::{Message, Slice};
 /// another slice in every list that follows.
 const COPY_MAX: usize = 512;
 
+/// An empty queue keeps the memory of so many chunks for the next message.
+const CHUNKS_KEPT_MAX: usize = 64;
+
 /// See the module's text. Positions count bytes since the queue began.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
@@ -56,6 +59,10 @@ impl Queue {
             let chunk = Chunk { at: self.end, slice };
             self.end = chunk.end();
             self.capacity += chunk.slice.capacity();
+            if self.chunks.capacity() == 0 {
+                // Where requests and responses alternate there is never more than one.
+                self.chunks.reserve_exact(1);
+            }
             self.chunks.push_back(chunk);
         }
     }
@@ -105,6 +112,9 @@ impl Queue {
             let chunk = self.chunks.pop_front();
             self.capacity -= chunk.map_or(0, |chunk| chunk.slice.capacity());
         }
+        if self.chunks.is_empty() && self.chunks.capacity() > CHUNKS_KEPT_MAX {
+            self.shrink();
+        }
     }
 
     /// Lets go of everything.
@@ -117,11 +127,6 @@ impl Queue {
         if self.chunks.is_empty() {
             self.chunks = VecDeque::new();
         }
-    }
-
-    /// Whether it holds memory though it is empty.
-    pub fn is_slack(&self) -> bool {
-        self.chunks.is_empty() && self.chunks.capacity() > 0
     }
 
     /// All bytes in it, for a record.

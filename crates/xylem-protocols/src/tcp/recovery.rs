@@ -179,6 +179,9 @@ impl Recovery {
 
     /// What is to be sent again next: its place and bytes.
     pub fn next_again(&self) -> Option<(u64, u32)> {
+        if self.flight.lost() == 0 {
+            return None;
+        }
         let is_held = self.episode.as_ref().is_some_and(|episode| episode.suspicion.holds_back());
         if is_held { None } else { self.flight.first_lost() }
     }

@@ -166,11 +166,6 @@ impl Reorder {
             self.pieces = Vec::new();
         }
     }
-
-    /// Whether it holds memory though it is empty.
-    pub fn is_slack(&self) -> bool {
-        self.pieces.is_empty() && self.pieces.capacity() > 0
-    }
 }
 
 /// The message, in a buffer of its size if it would keep more than twice its bytes alive.

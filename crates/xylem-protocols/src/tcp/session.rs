@@ -258,11 +258,11 @@ impl Session for TcpSession {
     fn credit(&mut self, bytes: usize, out: &mut Outbox) {
         self.receive.credit(bytes);
         self.tune_receive(bytes, out);
+        out.credit(bytes);
         if self.state.receives() && self.receive.owes_update() {
             self.owe(Owed::Now);
+            self.end(out);
         }
-        out.credit(bytes);
-        self.end(out);
     }
 
     fn deadline(&self) -> Option<Instant> {

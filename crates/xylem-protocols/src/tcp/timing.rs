@@ -5,7 +5,11 @@ use super::fast_open::EARLY_WAIT;
 use super::session::{Owed, TcpSession};
 use super::state::{Origin, State};
 use xylem_core::time::earlier;
-use xylem_core::{Control, Event, Instant, Outbox};
+use xylem_core::{Control, Duration, Event, Instant, Outbox};
+
+/// A connection that was idle for so long gives back the memory of its empty queues when its next timer goes off. None is
+/// set for this: one in which nothing happens comes to rest, and keeps no queues at all.
+const SHRINK_AFTER: Duration = Duration::from_secs(1);
 
 impl TcpSession {
     /// When something is due next.
@@ -28,6 +32,8 @@ impl TcpSession {
         if is_due(self.wake) {
             self.wake = None;
             self.resume(out);
+        }
+        if now.since(self.sent_at) >= SHRINK_AFTER && now.since(self.quiet_since) >= SHRINK_AFTER {
             self.send.queue.shrink();
             self.receive.shrink();
             self.recovery.shrink();
@@ -112,6 +118,9 @@ impl TcpSession {
 
     /// When waiting for the peer ends (R2: RFC 9293, MUST-20, MUST-21, MUST-23, SHLD-11; RFC 5482).
     fn give_up_at(&self) -> Option<Instant> {
+        if !self.send.is_outstanding() {
+            return None;
+        }
         let usual = match self.state {
             State::SynReceived(Origin::Early) => EARLY_WAIT,
             State::SynSent | State::SynReceived(_) => self.config.open_give_up_after,
@@ -124,7 +133,7 @@ impl TcpSession {
             State::TimeWait { .. } | State::Closed => return None,
         };
         let after = self.user_timeout().unwrap_or(usual);
-        self.send.is_outstanding().then(|| self.retransmission.progress_at + after)
+        Some(self.retransmission.progress_at + after)
     }
 
     fn give_up(&mut self, out: &mut Outbox) {

@@ -15,8 +15,6 @@ use xylem_wire::{SequenceNumber, TcpFlags, TcpHeader, TcpOptions};
 const BUFFER_WAIT: Duration = Duration::from_millis(5);
 /// The same where there was no room below. The session below says when there is; this is for one that forgets.
 const ROOM_WAIT: Duration = Duration::from_millis(200);
-/// How long a connection holds the memory of empty queues.
-const SHRINK_AFTER: Duration = Duration::from_secs(1);
 
 impl TcpSession {
     /// Sends all that may be sent, and sets the timer for the rest.
@@ -36,17 +34,18 @@ impl TcpSession {
         }
         self.arm(out.now);
         self.wait_for_tail(out.now);
-        self.plan_shrinking(out.now);
         #[cfg(test)]
         self.check();
     }
 
     /// Sends of the queue what the windows allow.
     fn send_queued(&mut self, out: &mut Outbox) {
-        let (idle, timeout) = (out.now.since(self.sent_at), self.retransmission.timeout(&self.config));
-        if idle > timeout && !self.send.is_outstanding() && self.send.has_more() {
-            // RFC 5681, section 4.1.
-            self.congestion.idle(idle, timeout, out.now);
+        if !self.send.is_outstanding() && self.send.has_more() {
+            let (idle, timeout) = (out.now.since(self.sent_at), self.retransmission.timeout(&self.config));
+            if idle > timeout {
+                // RFC 5681, section 4.1.
+                self.congestion.idle(idle, timeout, out.now);
+            }
         }
         if self.send_lost(out) {
             self.send_new(out);
@@ -335,13 +334,6 @@ impl TcpSession {
         let takes = self.state.transmits() && is_open && self.send.window > 0;
         if let Some(timer) = self.retransmission.deadline.filter(|_| takes) {
             self.recovery.wait_for_tail(self.sizes.segment, self.retransmission.smoothed(), timer, now);
-        }
-    }
-
-    fn plan_shrinking(&mut self, now: Instant) {
-        let is_slack = self.send.queue.is_slack() || self.receive.early.is_slack();
-        if is_slack && self.wake.is_none() {
-            self.wake_at(now + SHRINK_AFTER);
         }
     }
 

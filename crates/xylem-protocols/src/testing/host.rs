@@ -225,7 +225,7 @@ impl Host {
         };
         let mut message = view.take();
         if let Some(path) = path {
-            self.path_verb(path, |path, out| path.pop(message, out));
+            self.path_verb(path, |path, out| path.pop(&mut message, out));
             return;
         }
         for enable in enables {

@@ -311,10 +311,10 @@ fn a_path_judges_for_itself() {
     let path = one.open_udp(Some(7), 2, 9).unwrap();
     let mut out = xylem_core::Outbox::new(one.now, one.random.child(), xylem_core::Pool::new(1, 1));
     for (from, to) in [(9, 7), (9, 8), (10, 7)] {
-        one.paths[path].path.pop(Message::from_bytes(&udp_frame((2, from), (1, to), b"data")), &mut out);
+        one.paths[path].path.pop(&mut Message::from_bytes(&udp_frame((2, from), (1, to), b"data")), &mut out);
     }
     let short = ip_frame(&ip_header(2, 1, IpProtocol::UDP, 7), &[0; 7]);
-    one.paths[path].path.pop(Message::from_bytes(&short), &mut out);
+    one.paths[path].path.pop(&mut Message::from_bytes(&short), &mut out);
     assert_eq!(bytes(&out.drain_up().collect::<Vec<_>>()), [b"data"]);
     assert_eq!(out.drain_dropped().collect::<Vec<_>>(), [&OTHER_PATH, &OTHER_PATH, &SHORT]);
 }

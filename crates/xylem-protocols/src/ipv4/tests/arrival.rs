@@ -127,7 +127,7 @@ fn pop(packet: &[u8], prepare: impl FnOnce(&mut Message)) -> (Vec<Message>, Vec<
     let mut out = Outbox::new(host.now, host.random.child(), Pool::new(1, 1));
     let mut message = Message::from_bytes(&frame(mac(2), mac(1), EtherType::IPV4, packet));
     prepare(&mut message);
-    host.paths[path].path.pop(message, &mut out);
+    host.paths[path].path.pop(&mut message, &mut out);
     (out.drain_up().collect(), out.drain_dropped().map(|reason| reason.why).collect())
 }
 

@@ -202,7 +202,7 @@ impl Host {
     }
 
     fn pop(&mut self, now: Instant, index: usize, message: Message) {
-        self.verb(now, index, |path, out| path.pop(message, out));
+        self.verb(now, index, |path, out| path.pop(&mut message, out));
     }
 
     /// Several segments of one connection arrive together.

@@ -18,22 +18,26 @@ const OTHER_FILES: u64 = 64;
 /// A connection could not be made or broke, or this process may not have so many open files.
 pub fn client<N: Network>(network: &N, order: &Order) -> io::Result<Outcome> {
     allow_files(order.connections)?;
-    let (mut streams, mut bytes) = (Vec::with_capacity(order.connections), vec![0xa5; order.bytes]);
-    let (begun, mut memory) = (Instant::now(), Memory::before());
+    let (mut streams, mut bytes) = (Vec::with_capacity(1 + order.connections), vec![0xa5; order.bytes]);
+    let (mut begun, mut memory) = (Instant::now(), Memory::before());
     let mut latest = begun;
-    for _ in 0..order.connections {
+    for number in 0..=order.connections {
         let mut stream = network.connect(server_at())?;
         write_all(&mut stream, &bytes)?;
         whole(&mut stream, &mut bytes)?;
         streams.push(stream);
         latest = Instant::now();
+        if number == 0 {
+            // The first brings the program itself into memory, and is none of those counted.
+            (begun, memory) = (latest, Memory::before());
+        }
     }
     network.settle_briefly(REST);
     memory.read_after();
     // The server reads its own when all stand, and says so on the first of them; until then they stay.
     let first = streams.first_mut().ok_or_else(|| io::Error::other("expected a connection at least, got none"))?;
     whole(first, &mut bytes)?;
-    let operations = streams.len() as u64;
+    let operations = order.connections as u64;
     let seconds = (latest - begun).as_secs_f64();
     Ok(Outcome { operations, seconds, memory: Some(memory), ..Outcome::default() })
 }
@@ -44,20 +48,23 @@ pub fn client<N: Network>(network: &N, order: &Order) -> io::Result<Outcome> {
 /// As the client.
 pub fn server<N: Network>(network: &N, listener: &N::Listener, order: &Order) -> io::Result<Outcome> {
     allow_files(order.connections)?;
-    let (mut streams, mut bytes) = (Vec::with_capacity(order.connections), vec![0; order.bytes]);
-    let (begun, mut memory) = (Instant::now(), Memory::before());
-    for _ in 0..order.connections {
+    let (mut streams, mut bytes) = (Vec::with_capacity(1 + order.connections), vec![0; order.bytes]);
+    let (mut begun, mut memory) = (Instant::now(), Memory::before());
+    for number in 0..=order.connections {
         let mut stream = patiently(|| network.accept(listener))?;
         whole(&mut stream, &mut bytes)?;
         write_all(&mut stream, &bytes)?;
         streams.push(stream);
+        if number == 0 {
+            (begun, memory) = (Instant::now(), Memory::before());
+        }
     }
     let seconds = begun.elapsed().as_secs_f64();
     network.settle_briefly(REST);
     memory.read_after();
     let first = streams.first_mut().ok_or_else(|| io::Error::other("expected a connection at least, got none"))?;
     write_all(first, &bytes)?;
-    let operations = streams.len() as u64;
+    let operations = order.connections as u64;
     Ok(Outcome { operations, seconds, memory: Some(memory), ..Outcome::default() })
 }
 
