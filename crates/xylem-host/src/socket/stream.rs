@@ -42,9 +42,9 @@ struct State {
     /// What has arrived and no reader has taken over.
     arrived: VecDeque<Message>,
     /// What the path takes more, as it said last, less what was pushed since.
-    room: usize,
+    room: u32,
     /// The most room the path ever had.
-    room_most: usize,
+    room_most: u32,
     peer_closed: bool,
     send_closed: bool,
     receive_closed: bool,
@@ -102,7 +102,7 @@ pub struct Readiness {
     pub failed: bool,
 }
 
-const _: () = assert!(size_of::<Stream>() <= 208, "a connection that waits costs little");
+const _: () = assert!(size_of::<Stream>() <= 184, "a connection that waits costs little");
 
 /// The most bytes one write hands over at once: as many large buffers as a message names without allocating. Every push
 /// ends in a segment that may be shorter than others, so fewer and longer ones are better.
@@ -256,11 +256,11 @@ impl Stream {
             other => return other,
         };
         let Some((message, copied)) = copy(core.instance.pool(), from, count) else {
-            lock(&self.state).room += count;
+            lock(&self.state).room += count as u32;
             return Poll::Ready(Err(no_buffer()));
         };
         if copied < count {
-            lock(&self.state).room += count - copied;
+            lock(&self.state).room += (count - copied) as u32;
         }
         core.request(self.path(), Work::Push(message));
         Poll::Ready(Ok(copied))
@@ -279,9 +279,9 @@ impl Stream {
         if wanted == 0 {
             return Poll::Ready(Ok(0));
         }
-        if state.stage == Stage::Open && (count <= state.room || state.has_worthwhile_room()) {
-            let count = count.min(state.room);
-            state.room -= count;
+        if state.stage == Stage::Open && (count <= state.room as usize || state.has_worthwhile_room()) {
+            let count = count.min(state.room as usize);
+            state.room -= count as u32;
             return Poll::Ready(Ok(count));
         }
         if let Some(waker) = waker {
@@ -531,8 +531,8 @@ impl Anchor for Stream {
 
     fn room(&self, room: usize) {
         self.hear(|state, calls| {
-            state.room = room;
-            state.room_most = state.room_most.max(room);
+            state.room = u32::try_from(room).unwrap_or(u32::MAX);
+            state.room_most = state.room_most.max(state.room);
             if state.has_worthwhile_room() {
                 state.call_writers(calls);
             }

@@ -223,7 +223,7 @@ fn a_frame_of_another_type_is_not_a_paths() {
     let path = towards(&mut host, Part::Link(mac(2)));
     let mut out = xylem_core::Outbox::new(Instant::ZERO, host.random.child(), xylem_core::Pool::new(1, 1));
     for kind in [EtherType::EXPERIMENT_1, EtherType::EXPERIMENT_2] {
-        let message = Message::from_bytes(&frame(mac(2), mac(1), kind, b"payload"));
+        let mut message = Message::from_bytes(&frame(mac(2), mac(1), kind, b"payload"));
         host.paths[path].path.pop(&mut message, &mut out);
     }
     assert_eq!(out.drain_up().map(|message| message.to_vec()).collect::<Vec<_>>(), [b"payload"]);

@@ -201,7 +201,7 @@ impl Host {
         }
     }
 
-    fn pop(&mut self, now: Instant, index: usize, message: Message) {
+    fn pop(&mut self, now: Instant, index: usize, mut message: Message) {
         self.verb(now, index, |path, out| path.pop(&mut message, out));
     }
 
