@@ -31,7 +31,33 @@ impl BuildHasher for Keyed {
 }
 
 /// A key and what is bound to it. One hash names the shard and the place in it.
-type Bound<K, V> = (K, SmallVec<[V; 1]>);
+type Bound<K, V> = (K, Values<V>);
+
+/// The values of one key, in the order they were bound. Few keys have more than one.
+#[derive(Debug)]
+struct Values<V> {
+    first: V,
+    #[allow(clippy::box_collection, reason = "a pointer is all that a key pays that has one value")]
+    others: Option<Box<Vec<V>>>,
+}
+
+impl<V: PartialEq + Copy> Values<V> {
+    fn iter(&self) -> impl Iterator<Item = V> + '_ {
+        std::iter::once(self.first).chain(self.others.iter().flat_map(|others| others.iter().copied()))
+    }
+
+    /// Takes out one that equals `value`; `false` if nothing would be left.
+    fn remove(&mut self, value: V) -> bool {
+        let others = self.others.as_mut().filter(|others| !others.is_empty());
+        let Some(others) = others else { return self.first != value };
+        if self.first == value {
+            self.first = others.remove(0);
+        } else if let Some(at) = others.iter().position(|other| *other == value) {
+            others.remove(at);
+        }
+        true
+    }
+}
 
 type Shard<K, V> = RwLock<HashTable<Bound<K, V>>>;
 
@@ -73,11 +99,7 @@ impl<K: Hash + Eq + Copy, V: PartialEq + Copy> Drop for Held<K, V> {
         let (hash, shard) = self.map.place(&self.key);
         let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
         if let Ok(mut entry) = shard.find_entry(hash, |(key, _)| *key == self.key) {
-            let values = &mut entry.get_mut().1;
-            if let Some(at) = values.iter().position(|value| *value == self.value) {
-                values.remove(at);
-            }
-            if values.is_empty() {
+            if !entry.get_mut().1.remove(self.value) {
                 entry.remove();
             }
         }
@@ -108,14 +130,14 @@ impl<K: Hash + Eq + Copy + Send + Sync + 'static, V: PartialEq + Copy + Send + S
         match shard.entry(hash, |(known, _)| *known == key, |(key, _)| self.0.hash.hash_one(key)) {
             Entry::Occupied(mut entry) => {
                 let values = &mut entry.get_mut().1;
-                if !beside && values.iter().any(|other| *other != value) {
+                if !beside && values.iter().any(|other| other != value) {
                     return Err(BindError::InUse);
                 }
-                values.push(value);
+                values.others.get_or_insert_default().push(value);
             }
             Entry::Vacant(_) if full => return Err(BindError::Full),
             Entry::Vacant(entry) => {
-                entry.insert((key, SmallVec::from_buf([value])));
+                entry.insert((key, Values { first: value, others: None }));
             }
         }
         Ok(Box::new(Held { map: self.clone(), key, value }))
@@ -127,7 +149,7 @@ impl<K: Hash + Eq + Copy, V: PartialEq + Copy> Map<K, V> {
     pub fn find(&self, key: &K) -> Option<V> {
         let (hash, shard) = self.place(key);
         let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
-        shard.find(hash, |(known, _)| known == key).map(|(_, values)| values[0])
+        shard.find(hash, |(known, _)| known == key).map(|(_, values)| values.first)
     }
 
     /// All values under `key`, in the order they were bound.
@@ -135,7 +157,7 @@ impl<K: Hash + Eq + Copy, V: PartialEq + Copy> Map<K, V> {
         let (hash, shard) = self.place(key);
         let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
         let found = shard.find(hash, |(known, _)| known == key);
-        found.map(|(_, values)| values.iter().copied().collect()).unwrap_or_default()
+        found.map(|(_, values)| values.iter().collect()).unwrap_or_default()
     }
 
     /// How many keys are bound.
