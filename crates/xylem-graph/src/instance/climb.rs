@@ -160,7 +160,7 @@ impl Instance {
                 },
                 Demux::Path(id) => {
                     let error = Control::NetworkError(NetworkError { kind, sequence });
-                    return self.serve(world, shepherd, id, super::Work::Control(error));
+                    return self.serve(world, shepherd, id, &mut super::Work::Control(error));
                 }
                 Demux::Enable(enable) => {
                     if let Some(enable) = self.enables.find(enable.index, enable.generation) {

@@ -90,7 +90,12 @@ impl Instance {
     }
 
     /// Asks something of a path; a path that has gone hears nothing.
-    pub fn request<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, id: PathId, work: Work) {
+    pub fn request<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, id: PathId, mut work: Work) {
+        self.request_in_place(world, shepherd, id, &mut work);
+    }
+
+    /// As [`request`](Instance::request), for work that lies where it is taken from: what is left there means nothing.
+    pub fn request_in_place<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, id: PathId, work: &mut Work) {
         shepherd.at(world.now());
         self.serve(world, shepherd, id, work);
         self.settle_pending(world, shepherd);

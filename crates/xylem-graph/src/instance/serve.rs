@@ -49,9 +49,9 @@ impl Waiters {
 
 impl Instance {
     /// Does `work` for a path, or leaves it to whoever holds the path.
-    pub(super) fn serve<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, id: PathId, work: Work) {
+    pub(super) fn serve<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd, id: PathId, work: &mut Work) {
         match self.paths.find(id.index, id.generation) {
-            Some(cell) => self.serve_cell(world, shepherd, &cell, &mut { work }),
+            Some(cell) => self.serve_cell(world, shepherd, &cell, work),
             None if matches!(work, Work::Arrive(_) | Work::Push(_)) => self.dropped(&linker::NO_PATH),
             None => {}
         }
@@ -157,8 +157,8 @@ impl Instance {
     /// Work that came up for other paths meanwhile.
     pub(super) fn settle_pending<W: World + ?Sized>(&self, world: &W, shepherd: &mut Shepherd) {
         loop {
-            while let Some((id, work)) = shepherd.pending.pop_front() {
-                self.serve(world, shepherd, id, work);
+            while let Some((id, mut work)) = shepherd.pending.pop_front() {
+                self.serve(world, shepherd, id, &mut work);
             }
             self.close_idle_trunks(world, shepherd);
             if shepherd.pending.is_empty() {

@@ -80,7 +80,7 @@ impl Instance {
         for count in 0..EXPIRE_LIMIT {
             let Some((deadline, due)) = self.expire_one(shepherd.out.now) else { return count };
             match due {
-                Due::Path(id) => self.serve(world, shepherd, id, Work::Timeout(deadline)),
+                Due::Path(id) => self.serve(world, shepherd, id, &mut Work::Timeout(deadline)),
                 Due::Node(node) => {
                     lock(&self.node_armed)[usize::from(node)] = None;
                     self.node_timeout(world, shepherd, node);

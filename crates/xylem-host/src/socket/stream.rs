@@ -13,8 +13,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Poll, Waker};
 use xylem_core::{
-    Anchor, Answer, Buffer, Control, Endpoint, Event, HEADROOM, Message, NetworkErrorKind, PathId, Pool, Question,
-    Setting, Slice,
+    Anchor, Answer, Control, Endpoint, Event, HEADROOM, Message, NetworkErrorKind, PathId, Pool, Question, Setting,
+    Slice,
 };
 use xylem_core::{Status, pool};
 use xylem_graph::instance::Work;
@@ -255,14 +255,15 @@ impl Stream {
             Poll::Ready(Ok(count)) => count,
             other => return other,
         };
-        let Some((message, copied)) = copy(core.instance.pool(), from, count) else {
-            lock(&self.state).room += count as u32;
-            return Poll::Ready(Err(no_buffer()));
-        };
+        let mut message = Message::default();
+        let copied = copy(core.instance.pool(), from, count, &mut message);
         if copied < count {
             lock(&self.state).room += (count - copied) as u32;
         }
-        core.request(self.path(), Work::Push(message));
+        if copied == 0 {
+            return Poll::Ready(Err(no_buffer()));
+        }
+        core.request_in_place(self.path(), &mut Work::Push(message));
         Poll::Ready(Ok(copied))
     }
 
@@ -386,15 +387,17 @@ impl Stream {
 /// of them need be kept free.
 pub(crate) fn first_message(core: &Core, bytes: &[u8]) -> Option<(Message, usize)> {
     let count = bytes.len().min(pool::LARGE);
-    copy(core.instance.pool(), &[IoSlice::new(bytes)], count)
+    let mut message = Message::default();
+    let copied = copy(core.instance.pool(), &[IoSlice::new(bytes)], count, &mut message);
+    (copied > 0 || bytes.is_empty()).then_some((message, copied))
 }
 
-/// Copies at most `count` bytes of `from` into buffers of the pool, once; how many fewer says how few buffers are left.
-/// `None` if there is none at all. The path's budget counts buffers, so a write that would leave most of a large one
-/// empty takes small ones.
-fn copy(pool: &Pool, from: &[IoSlice<'_>], count: usize) -> Option<(Message, usize)> {
+/// Copies at most `count` bytes of `from` into buffers of the pool, once, and puts them into the empty `message`. Returns how
+/// many: fewer where few buffers are left. The path's budget counts buffers, so a write that would leave most of a large
+/// one empty takes small ones.
+fn copy(pool: &Pool, from: &[IoSlice<'_>], count: usize, message: &mut Message) -> usize {
     let mut source = Source { slices: from, offset: 0 };
-    let (mut message, mut copied) = (Message::default(), 0);
+    let mut copied = 0;
     while count - copied > SMALL_WRITE_MAX
         && let Some(mut buffer) = pool.take(pool::LARGE)
     {
@@ -404,12 +407,12 @@ fn copy(pool: &Pool, from: &[IoSlice<'_>], count: usize) -> Option<(Message, usi
         copied += piece;
     }
     if copied > 0 {
-        return Some((message, copied));
+        return copied;
     }
-    let mut copied = count.min(pool::SMALL - HEADROOM);
-    let mut buffer: Buffer = pool.take(pool::SMALL)?;
+    let Some(mut buffer) = pool.take(pool::SMALL) else { return 0 };
+    copied = count.min(pool::SMALL - HEADROOM);
     source.fill(&mut buffer[HEADROOM..HEADROOM + copied]);
-    let mut message = Message::from_buffer(buffer, HEADROOM, HEADROOM + copied);
+    *message = Message::from_buffer(buffer, HEADROOM, HEADROOM + copied);
     while copied < count.min(SMALL_WRITE_MAX)
         && let Some(mut buffer) = pool.take(pool::SMALL)
     {
@@ -418,7 +421,7 @@ fn copy(pool: &Pool, from: &[IoSlice<'_>], count: usize) -> Option<(Message, usi
         message.append_slice(Slice::new(buffer.share(), 0, piece));
         copied += piece;
     }
-    Some((message, copied))
+    copied
 }
 
 /// The bytes of several slices, front to back.

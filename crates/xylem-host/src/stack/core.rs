@@ -84,8 +84,13 @@ impl Core {
     }
 
     /// Asks something of a path on the calling thread.
-    pub fn request(&self, id: PathId, work: Work) {
-        self.with_shepherd(|shepherd| self.instance.request(self, shepherd, id, work));
+    pub fn request(&self, id: PathId, mut work: Work) {
+        self.request_in_place(id, &mut work);
+    }
+
+    /// As [`request`](Core::request), for work that lies where it is taken from.
+    pub fn request_in_place(&self, id: PathId, work: &mut Work) {
+        self.with_shepherd(|shepherd| self.instance.request_in_place(self, shepherd, id, work));
     }
 
     pub fn is_stopped(&self) -> bool {

@@ -4,8 +4,10 @@ use super::congestion::Loss;
 use super::fast_open::EARLY_WAIT;
 use super::session::{Owed, TcpSession};
 use super::state::{Origin, State};
-use xylem_core::time::earlier;
 use xylem_core::{Control, Duration, Event, Instant, Outbox};
+
+/// No instant that comes.
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
 /// A connection that was idle for so long gives back the memory of its empty queues when its next timer goes off. None is
 /// set for this: one in which nothing happens comes to rest, and keeps no queues at all.
@@ -14,15 +16,16 @@ const SHRINK_AFTER: Duration = Duration::from_secs(1);
 impl TcpSession {
     /// When something is due next.
     pub(super) fn soonest(&self) -> Option<Instant> {
-        let mut soonest = earlier(self.wake, self.retransmission.deadline);
-        soonest = earlier(soonest, self.recovery.deadline());
-        soonest = earlier(soonest, self.congestion.deadline());
-        if let Owed::By(at) = self.owed {
-            soonest = earlier(soonest, Some(at));
+        // This is asked after every verb, so never is counted as the end of time: eight options compare slowly.
+        let owed = if let Owed::By(at) = self.owed { at } else { NEVER };
+        let mut soonest = owed;
+        for at in [self.wake, self.retransmission.deadline, self.recovery.deadline(), self.congestion.deadline()] {
+            soonest = soonest.min(at.unwrap_or(NEVER));
         }
-        soonest = earlier(soonest, self.give_up_at());
-        soonest = earlier(soonest, self.state_ends_at());
-        earlier(soonest, self.keep_alive_at())
+        for at in [self.give_up_at(), self.state_ends_at(), self.keep_alive_at()] {
+            soonest = soonest.min(at.unwrap_or(NEVER));
+        }
+        (soonest != NEVER).then_some(soonest)
     }
 
     /// Does what is due.
