@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 use xylem_core::drop::linker;
-use xylem_core::{Answer, Batch, Control, End, Handled, Instant, Message, Outbox, PathId, Question, Setting};
+use xylem_core::{Answer, Batch, Control, End, Handled, Instant, Message, Outbox, PathId, Question, Setting, Wheel};
 
 /// A path that has been found, and the leaf a message came in by.
 pub(super) struct Ticket {
@@ -410,15 +410,21 @@ impl Instance {
         }
     }
 
-    fn arm<W: World + ?Sized>(&self, world: &W, deadline: Instant, due: Due) {
+    pub(super) fn arm<W: World + ?Sized>(&self, world: &W, deadline: Instant, due: Due) {
         let mut wheel = lock(&self.wheel);
         wheel.insert(deadline, due);
-        self.next_due.fetch_min(deadline.as_nanos(), Ordering::SeqCst);
+        self.note_next_due(&wheel);
         let sleeps = deadline.as_nanos() < self.asleep_until.load(Ordering::SeqCst);
         drop(wheel);
         if sleeps {
             world.nudge();
         }
+    }
+
+    /// Remembers when a turn has to look at the wheel again. It is what [`wake`](Instance::wake) says to sleepers, so that
+    /// who comes when told to finds the wheel moving on. Called under the wheel's lock.
+    pub(super) fn note_next_due(&self, wheel: &Wheel<Due>) {
+        self.next_due.store(wheel.next().map_or(u64::MAX, Instant::as_nanos), Ordering::SeqCst);
     }
 
     /// The path is finished: what lingers goes to its protocol, its keys are freed, and its anchor is told. In this order,

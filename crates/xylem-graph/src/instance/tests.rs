@@ -4,6 +4,7 @@
 use super::paths::{Cell, Tenant, Top};
 use super::*;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use xylem_core::{
     Anchor, Control, Demux, DropReason, End, Facts, Handled, Message, OpenError, Opening, Outbox, Participants, Path,
     Protocol, Session, Setting, Verdict, View, drop::linker,
@@ -64,11 +65,11 @@ impl Protocol for NarrowProtocol {
 }
 
 #[derive(Default)]
-struct Wire(Mutex<String>);
+struct Wire(Mutex<String>, AtomicU64);
 
 impl World for Wire {
     fn now(&self) -> Instant {
-        Instant::ZERO
+        Instant::from_nanos(self.1.load(Ordering::Relaxed))
     }
 
     fn receive(&self, _arrivals: &mut Vec<(u16, Message)>, _limit: usize) {}
@@ -158,4 +159,33 @@ fn an_inbox_refuses_arrivals_beyond_its_limit_and_nothing_else() {
     }
     let taken: Vec<Work> = std::iter::from_fn(|| cell.take()).skip(INBOX_MAX).collect();
     assert!(matches!(taken.as_slice(), [Work::Push(_), Work::Control(_), Work::Credit(3), Work::Close]), "{taken:?}");
+}
+
+/// Whoever comes when told to must not be told to come at once again, and nothing is served early: a host that trusts the
+/// instance would turn for ever, and virtual time would stand still.
+#[test]
+fn who_comes_when_told_finds_the_wheel_moving_on() {
+    for seed in 0..200 {
+        let (instance, world) = (instance(), Wire::default());
+        let (mut shepherd, mut random) = (instance.shepherd(), Random::seeded(seed));
+        instance.turn(&world, &mut shepherd);
+        let mut looks = 0;
+        for _ in 0..40 {
+            let now = world.now();
+            let spread = 1 << random.below(38);
+            let deadline = now + std::time::Duration::from_nanos(random.below(spread));
+            // Nobody has this path, so the deadline is all there is to it.
+            instance.arm(&world, deadline, Due::Path(PathId { index: 7, generation: 7 }));
+            let before = instance.deadline_count();
+            let Wake::At(at) = instance.wake() else { panic!("seed {seed}: a deadline stands and nobody is to come") };
+            let idle = Instant::from_nanos(now.as_nanos() + random.below(spread));
+            world.1.store(at.max(now).min(idle.max(now)).as_nanos(), Ordering::Relaxed);
+            let wake = instance.turn(&world, &mut shepherd);
+            let moved = instance.deadline_count() < before;
+            if let (Wake::At(next), false) = (wake, moved) {
+                looks += usize::from(next <= world.now());
+            }
+        }
+        assert_eq!(looks, 0, "seed {seed}: told to come at once though nothing was due");
+    }
 }

@@ -99,8 +99,7 @@ impl Instance {
         let mut wheel = lock(&self.wheel);
         let expired = wheel.expire(now);
         if expired.is_none() {
-            // Under the lock, as is the lowering in `arm`: neither undoes the other.
-            self.next_due.store(wheel.next().map_or(u64::MAX, Instant::as_nanos), Ordering::SeqCst);
+            self.note_next_due(&wheel);
         }
         expired
     }
