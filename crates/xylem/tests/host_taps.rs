@@ -146,9 +146,13 @@ fn megabytes_cross_in_long_messages_both_ways() {
         let found: std::collections::BTreeMap<_, _> = all.iter().collect();
         assert_eq!(found["stack sent"], found["kernel got"]);
         assert_eq!(found["kernel sent"], found["stack got"]);
-        // The kernel looks for IPv6 neighbours that this graph does not have; all else that came was wanted.
-        let drops = stack.reading().drops;
-        assert_eq!(drops.total(), drops.of(&xylem_core::drop::linker::NO_UPPER), "{drops:?}");
+        // The kernel looks for IPv6 neighbours that this graph does not have, and where this process has to wait for a
+        // processor it probes the tail of what was answered late. All else that came was wanted.
+        let reading = stack.reading();
+        let again = reading.drops.of(&xylem_protocols::tcp::drops::DUPLICATE);
+        let unwanted = reading.drops.total() - reading.drops.of(&xylem_core::drop::linker::NO_UPPER) - again;
+        assert_eq!(unwanted, 0, "{:?}", reading.drops);
+        assert!(again * 50 <= reading.frames_in, "{again} of {} frames came again", reading.frames_in);
     });
 }
 
