@@ -258,7 +258,12 @@ impl Receiving {
 
     /// Whether two full segments' bytes arrived since the last acknowledgment (RFC 9293, SHLD-19).
     pub fn owes_acknowledgment(&self) -> bool {
-        self.pending >= 2 * self.largest.max(FULL_SEGMENT_MIN.min(self.announced))
+        self.pending >= 2 * self.largest_segment()
+    }
+
+    /// The largest segment that has arrived, or what a whole one is taken for until one has.
+    pub fn largest_segment(&self) -> u32 {
+        self.largest.max(FULL_SEGMENT_MIN.min(self.announced))
     }
 
     /// The right edge the buffer allows, as far as a header can say it.

@@ -68,6 +68,7 @@ impl TcpSession {
                 segment: self.sizes.segment,
                 message: self.sizes.message(options),
                 no_delay: self.no_delay,
+                corked: self.own().corked,
             };
             let Some(piece) = self.plan_new(&limits, out.now) else { return };
             if !self.send_piece(&piece, out) {
