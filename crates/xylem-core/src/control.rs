@@ -337,6 +337,9 @@ pub enum Setting {
     OpenTries(u8),
     /// No segment carries more than so many payload bytes, neither way.
     SegmentSize(u16),
+    /// What was pushed before the opening goes with the first segment, or not at all (RFC 7413, section 4.2.1): a server whose
+    /// cookie is not known is asked for one, and the bytes are forgotten.
+    EarlyOrNever,
     /// What does not fill a segment waits for more, until this is taken back.
     Cork(bool),
     /// Bytes the receiver buffers at most.

@@ -53,8 +53,7 @@ fn a_path_takes_packets_of_its_own_version_only() {
 fn the_mtu_is_the_smaller_of_the_devices_and_the_links() {
     for (configured, offered, expected) in [(None, 1500, 1500), (Some(900), 1500, 900), (Some(9000), 1500, 1500)] {
         let mut session = session::PointSession::new(EtherType::IPV4, configured);
-        let facts =
-            Facts { mtu: offered, segment_max: 65_535, headroom: 0, local: None, remote: None, number: 0 };
+        let facts = Facts { mtu: offered, segment_max: 65_535, headroom: 0, local: None, remote: None, number: 0 };
         let mut control = Control::Facts(facts);
         assert_eq!(session.control(&mut control, &mut outbox()), Handled::No);
         let Control::Facts(facts) = control else { panic!("the control became another") };

@@ -105,6 +105,7 @@ impl TcpSession {
         session.state = begin_anew(numbers.state, &session.config, now);
         session.send = Sending::import(sending.clone(), queue);
         session.receive = Receiving::import(numbers.receive);
+        session.receive.hides_doubled = !session.config.duplicate_reports;
         session.retransmission = Retransmission::import(numbers.retransmission, now);
         // The SYN, while it is outstanding, is not in the flight: the handshake repeats it.
         let sent_from = sending.unacknowledged.later(sending.first.earlier(sending.unacknowledged + 1));

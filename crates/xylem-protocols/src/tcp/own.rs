@@ -23,6 +23,8 @@ pub(crate) struct Own {
     pub segment_max: Option<u16>,
     /// Less than a whole segment waits.
     pub corked: bool,
+    /// What is queued before the SYN goes with it or is forgotten.
+    pub early_or_never: bool,
 }
 
 impl TcpSession {

@@ -108,6 +108,7 @@ impl TcpSession {
         let mut send = Sending::new(initial, TcpConfig::buffer(config.send_buffer));
         send.is_tuned = config.send_buffer_max > config.send_buffer;
         let mut receive = Receiving::new(buffer, u32::from(announced));
+        receive.hides_doubled = !config.duplicate_reports;
         receive.is_tuned = config.receive_buffer_max > config.receive_buffer;
         let start = Start::new(u32::from(announced), config.initial_window_segments, now, initial.0);
         TcpSession {

@@ -63,6 +63,7 @@ impl TcpSession {
             Setting::KeepAliveProbes(probes) => self.rare().own.keep_alive_probes = Some(probes),
             Setting::OpenTries(tries) => self.rare().own.open_tries = Some(tries),
             Setting::SegmentSize(bytes) => self.limit_segment(bytes),
+            Setting::EarlyOrNever => self.rare().own.early_or_never = true,
             Setting::Cork(corked) => self.cork(corked, out),
             Setting::ReceiveBuffer(bytes) => {
                 (self.receive.buffer, self.receive.is_tuned) = (TcpConfig::buffer(bytes), false);
