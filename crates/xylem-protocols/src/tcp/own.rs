@@ -72,7 +72,10 @@ impl TcpSession {
             self.rare().own.corked = corked;
         }
         if !corked {
-            self.advance(out);
+            // What waited goes, whatever Nagle's rule would say of it.
+            let no_delay = std::mem::replace(&mut self.no_delay, true);
+            self.flush(out);
+            self.no_delay = no_delay;
         }
     }
 }
