@@ -89,7 +89,7 @@ impl Instance {
         participants: Participants,
         anchor: Arc<dyn Anchor>,
         wishes: &[Setting],
-        first: Work,
+        mut first: Work,
     ) -> Result<PathId, OpenError> {
         shepherd.at(world.now());
         let id = self.reserve_path()?;
@@ -103,7 +103,7 @@ impl Instance {
                 // What no session knows is nobody's business here: a graph may be without it.
                 let _handled = tenant.path.control(&mut Control::Set(*wish), &mut shepherd.out);
             }
-            self.step(world, shepherd, &cell, tenant, first);
+            self.step(world, shepherd, &cell, tenant, &mut first);
         }
         self.request(world, shepherd, id, Work::Look);
         Ok(id)
