@@ -208,8 +208,8 @@ pub enum Answer {
     },
     /// The largest message in bytes.
     Mtu(usize),
-    /// How the conversation is doing.
-    Status(Status),
+    /// How the conversation is doing. In a box: few ask, and what is asked travels with every message's work.
+    Status(Box<Status>),
 }
 
 /// How a conversation is doing, as far as its transport can say.

@@ -92,6 +92,11 @@ pub(crate) fn wait<T>(
     })
 }
 
+/// The calling thread has waited for one thing while it waited for another: it looks at the other before it sleeps.
+pub(crate) fn look_again() {
+    parker::with_current(|parker| parker.waker().wake_by_ref());
+}
+
 /// One or more turns on the calling thread, unless somebody else takes them anyway.
 pub(crate) fn turn_once(core: &Core) {
     if let Some(mut shepherd) = core.seat.take() {

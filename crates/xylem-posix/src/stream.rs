@@ -255,7 +255,7 @@ impl StreamSocket {
                 let _shut = stream.shutdown(Shutdown::Write);
                 let deadline = table.deadline(Some(limit));
                 // Whatever the wait says, the connection goes on alone from here.
-                let _answer = table.wait(&open.bell, false, deadline, || is_sent(&stream).then_some(Ok(())));
+                let _answer = table.wait(&open.bell, false, deadline, || stream.readiness().drained.then_some(Ok(())));
             }
             _ => {}
         }
@@ -320,12 +320,6 @@ impl StreamSocket {
         }
         found
     }
-}
-
-/// Whether the peer has all that was written. The end behind it, which counts as a byte, need not have been acknowledged:
-/// nobody is called when it is, while the last byte that makes room calls.
-fn is_sent(stream: &TcpStream) -> bool {
-    stream.status().map_or(true, |status| status.unsent == 0 && status.in_flight <= 1)
 }
 
 /// Another handle on the same connection.

@@ -404,7 +404,14 @@ impl TcpStream {
     /// `NotConnected` if the connection is gone.
     pub fn status(&self) -> io::Result<Status> {
         self.handle.stream.ask_status(self.core());
-        shell::wait(self.core(), None, |waker| self.handle.stream.poll_status(waker)).map_err(ended)?
+        // Mostly the path is free and has answered by now. Then there is nothing to wait for, and whoever asks while it
+        // waits for something else keeps the calls it got for that.
+        if let Poll::Ready(status) = self.handle.stream.poll_status(Waker::noop()) {
+            return status;
+        }
+        let status = shell::wait(self.core(), None, |waker| self.handle.stream.poll_status(waker)).map_err(ended)?;
+        shell::look_again();
+        status
     }
 
     /// What would not wait now: for event loops.

@@ -102,6 +102,8 @@ pub struct Readiness {
     pub failed: bool,
     /// It has neither opened nor failed yet.
     pub opening: bool,
+    /// All bytes that were written have been acknowledged.
+    pub drained: bool,
 }
 
 const _: () = assert!(size_of::<Stream>() <= 184, "a connection that waits costs little");
@@ -373,6 +375,8 @@ impl Stream {
             gone,
             failed,
             opening: state.stage == Stage::Opening && !failed,
+            // The path has all its room again.
+            drained: gone || state.room >= state.room_most,
         }
     }
 
@@ -537,8 +541,11 @@ impl Anchor for Stream {
         self.hear(|state, calls| match control {
             Control::Event(event) => state.happened(event, calls),
             Control::Answer(Answer::Status(status)) => {
-                state.status = Some(Box::new(status));
-                state.call_readers(calls);
+                state.status = Some(status);
+                // Whoever asked is called; what a watcher watches has not changed.
+                if let Some(waiting) = &mut state.waiting {
+                    waiting.readers.call_quietly(calls);
+                }
             }
             Control::NetworkError(error) => state.suspect(error.kind),
             // Nobody on the link has the address: a connection that is not open will not be (RFC 1122, section 2.4).

@@ -39,7 +39,7 @@ fn a_write_of_a_megabyte_waits_for_its_reader() {
     let hosts = pair();
     let [ours, theirs] = connected(&hosts, 80);
     let [left, right] = &hosts;
-    let sent: Vec<u8> = (0..1u32 << 20).map(|place| (place * 7 >> 3) as u8).collect();
+    let sent: Vec<u8> = (0..1u32 << 20).map(|place| ((place * 7) >> 3) as u8).collect();
     thread::scope(|scope| {
         scope.spawn(|| {
             assert_eq!(write(left, ours, &sent), Ok(sent.len()), "a call that may wait takes all");

@@ -28,7 +28,7 @@ impl TcpSession {
         match control {
             Control::Set(setting) => self.set(*setting, out),
             Control::Question(Question::Status, answer) => {
-                *answer = Some(Answer::Status(self.status(out.now)));
+                *answer = Some(Answer::Status(Box::new(self.status(out.now))));
                 Handled::Yes
             }
             Control::Facts(facts) => {
