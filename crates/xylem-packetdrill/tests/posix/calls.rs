@@ -111,7 +111,11 @@ fn a_connection_that_nobody_takes_is_refused() {
     assert_eq!(left.connect(ours, &v4(HOSTS[1], 9)), Err(Errno(libc::ECONNREFUSED)));
     // It may try again.
     unblock(left, ours);
-    assert_eq!(left.connect(ours, &v4(HOSTS[1], 9)), Err(Errno(libc::EINPROGRESS)));
+    match left.connect(ours, &v4(HOSTS[1], 9)) {
+        Err(Errno(libc::EINPROGRESS)) => {}
+        // The other thread was so fast that the call could tell; a packet script shows the usual way.
+        answer => return assert_eq!(answer, Err(Errno(libc::ECONNREFUSED))),
+    }
     let found = poll(left, ours, libc::POLLOUT);
     assert_eq!(found & (libc::POLLOUT | libc::POLLERR), libc::POLLOUT | libc::POLLERR);
     let error = option(left, ours, libc::SOL_SOCKET, libc::SO_ERROR);
