@@ -208,8 +208,8 @@ pub enum Answer {
     },
     /// The largest message in bytes.
     Mtu(usize),
-    /// How the conversation is doing.
-    Status(Status),
+    /// How the conversation is doing. In a box: few ask, and what is asked travels with every message's work.
+    Status(Box<Status>),
 }
 
 /// How a conversation is doing, as far as its transport can say.
@@ -227,6 +227,46 @@ pub struct Status {
     pub congestion_window: usize,
     /// Bytes sent and not acknowledged.
     pub in_flight: usize,
+    /// How much round trips vary (RTTVAR).
+    pub round_trip_variation: Option<Duration>,
+    /// The shortest round trip of late.
+    pub round_trip_least: Option<Duration>,
+    /// Slow start ends at this window, in bytes.
+    pub slow_start_threshold: usize,
+    /// Bytes the application has written and nobody has sent yet.
+    pub unsent: usize,
+    /// Bytes in flight that have arrived behind a hole.
+    pub selectively_acknowledged: usize,
+    /// Bytes in flight that are held for lost.
+    pub lost: usize,
+    /// How often the retransmission timer went off in a row.
+    pub timeouts: u32,
+    /// A fast recovery is going on.
+    pub is_recovering: bool,
+    /// What a timeout held for lost is not all acknowledged.
+    pub is_timed_out: bool,
+    /// The largest segment that has arrived, payload bytes.
+    pub segment_size_received: usize,
+    /// The largest segment we said we take, payload bytes.
+    pub segment_size_announced: usize,
+    /// The largest message that goes down undivided, in bytes.
+    pub mtu: usize,
+    /// Bytes received in order that the application has not read.
+    pub unread: usize,
+    /// Our window as the peer knows it, in bytes.
+    pub window: usize,
+    /// Timestamps are agreed upon.
+    pub timestamps: bool,
+    /// Selective acknowledgments are.
+    pub selective: bool,
+    /// How far the peer shifts its windows and how far we do, if they are scaled.
+    pub window_scales: Option<(u8, u8)>,
+    /// Probes of an idle peer without an answer.
+    pub keep_alive_probes: u32,
+    /// How long ago data was last sent.
+    pub since_sent: Duration,
+    /// How long ago the peer was last heard of.
+    pub since_heard: Duration,
     /// Segments retransmitted so far.
     pub retransmitted: u64,
     /// Largest segment sent, payload bytes.
@@ -289,6 +329,19 @@ pub enum Setting {
     KeepAlive(Option<Duration>),
     /// Give up when data stays unacknowledged this long (RFC 9293, MUST-21; RFC 5482). `None` is the default.
     UserTimeout(Option<Duration>),
+    /// Between the probes of an idle peer that does not answer (RFC 1122, section 4.2.3.6).
+    KeepAliveInterval(Duration),
+    /// So many of them unanswered end the connection.
+    KeepAliveProbes(u8),
+    /// How often the first segment of an opening is sent again before it is given up (RFC 9293, MUST-23).
+    OpenTries(u8),
+    /// No segment carries more than so many payload bytes, neither way.
+    SegmentSize(u16),
+    /// What was pushed before the opening goes with the first segment, or not at all (RFC 7413, section 4.2.1): a server whose
+    /// cookie is not known is asked for one, and the bytes are forgotten.
+    EarlyOrNever,
+    /// What does not fill a segment waits for more, until this is taken back.
+    Cork(bool),
     /// Bytes the receiver buffers at most.
     ReceiveBuffer(usize),
     /// Bytes the sender buffers at most.

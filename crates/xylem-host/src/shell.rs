@@ -3,14 +3,17 @@
 //!
 //! | file | what |
 //! | --- | --- |
+//! | `driven.rs` | threads that wait for somebody else's turns |
 //! | `parker.rs` | a thread that waits, and its waker |
 //! | `seat.rs` | who takes the turns, and who waits for somebody else to |
 //! | `thread.rs` | the stack's own thread |
 
+mod driven;
 mod parker;
 mod seat;
 mod thread;
 
+pub(crate) use driven::Waiters;
 pub(crate) use seat::Seat;
 pub(crate) use thread::ShellThread;
 
@@ -35,11 +38,14 @@ pub enum Shell {
     /// By the application's threads while they wait in a socket, so that a message is handed over to nobody. While none
     /// of them waits nothing happens: no retransmission, no answer. For applications that mostly wait.
     Inline,
+    /// By whoever calls [`Stack::turn`](crate::stack::Stack::turn), and by nobody else: threads that wait in a socket
+    /// sleep until those turns have brought what they wait for. For programs that move the clock themselves.
+    Driven,
 }
 
 /// Why a wait ended without what was waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub enum Ended {
     /// The deadline has passed.
     TimedOut,
     /// The stack was stopped.
@@ -53,6 +59,9 @@ pub(crate) fn wait<T>(
     deadline: Option<Instant>,
     mut poll: impl FnMut(&Waker) -> Poll<T>,
 ) -> Result<T, Ended> {
+    if core.shell == Shell::Driven {
+        return driven::wait(core, deadline, poll);
+    }
     parker::with_current(|parker| {
         let result = loop {
             parker.rest();
@@ -66,7 +75,7 @@ pub(crate) fn wait<T>(
                 break Err(Ended::TimedOut);
             }
             match core.shell {
-                Shell::Thread | Shell::Spin => {
+                Shell::Thread | Shell::Spin | Shell::Driven => {
                     if !parker.spin(core.spin) {
                         park(core, parker, deadline);
                     }
@@ -81,6 +90,11 @@ pub(crate) fn wait<T>(
         core.seat.pass_on();
         result
     })
+}
+
+/// The calling thread has waited for one thing while it waited for another: it looks at the other before it sleeps.
+pub(crate) fn look_again() {
+    parker::with_current(|parker| parker.waker().wake_by_ref());
 }
 
 /// One or more turns on the calling thread, unless somebody else takes them anyway.

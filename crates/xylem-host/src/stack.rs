@@ -15,11 +15,12 @@ pub use builder::{BuildError, Builder, GraphSource};
 pub(crate) use core::Core;
 pub use default::{NO_DEFAULT, default_stack};
 
-use crate::shell::{self, Shell, ShellThread};
+use crate::shell::{self, Ended, Shell, ShellThread};
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 use xylem_core::Instant;
-use xylem_graph::instance::{Hosting, Instance, Reading, Shepherd, World};
+use xylem_graph::instance::{Hosting, Instance, Reading, Shepherd, Wake, World};
 
 /// See the module's text. Clones are handles on the same stack.
 #[derive(Clone)]
@@ -64,6 +65,52 @@ impl Stack {
     /// than wait in a socket; harmless for others.
     pub fn turn(&self) {
         shell::turn_once(&self.core);
+    }
+
+    /// When the next turn is wanted, the devices' wishes included.
+    pub fn wake(&self) -> Wake {
+        self.core.wake()
+    }
+
+    /// Waits until `poll` is ready, or this stack's clock shows `deadline`. It is asked again whenever the waker it was
+    /// handed has been called; it registers that waker before it says that it is not ready.
+    ///
+    /// # Errors
+    /// [`Ended`]: the deadline has passed, or the stack was stopped.
+    pub fn wait<T>(&self, deadline: Option<Instant>, mut poll: impl FnMut(&Waker) -> Poll<T>) -> Result<T, Ended> {
+        let clock = &self.core.clock;
+        let (Some(hands), Some(until)) = (clock.hands(), deadline) else {
+            let deadline = deadline.and_then(|until| std::time::Instant::now().checked_add(clock.until(until)));
+            return shell::wait(&self.core, deadline, poll);
+        };
+        let answer = shell::wait(&self.core, None, |waker| match poll(waker) {
+            Poll::Ready(value) => {
+                hands.forget(waker);
+                Poll::Ready(Ok(value))
+            }
+            Poll::Pending if hands.call_at(until, waker) => Poll::Pending,
+            Poll::Pending => Poll::Ready(Err(Ended::TimedOut)),
+        });
+        answer.and_then(|answer| answer)
+    }
+
+    /// For [`Shell::Driven`] with a clock that somebody moves: the calling thread is the one that does. Should it wait in a
+    /// socket itself it moves the clock meanwhile, from one thing that is due to the next.
+    pub fn drive_from_here(&self) {
+        self.core.waiters.drive_from_here();
+    }
+
+    /// For [`Shell::Driven`]: the calling thread is back, if it had left with what it waited for.
+    pub fn arrive(&self) {
+        self.core.waiters.arrive();
+    }
+
+    /// For [`Shell::Driven`]: waits, for no longer than `limit` of real time, until every thread that waits in one of its
+    /// sockets sleeps there, those that were called just now having seen what they were called for. The thread that moves
+    /// the clock also waits, for a moment, for those that left with what they had waited for to come back
+    /// ([`arrive`](Stack::arrive)). False if one is awake still.
+    pub fn settle(&self, limit: Duration) -> bool {
+        self.core.waiters.settle(limit)
     }
 
     /// Runs until nothing is left to send: every path of a conversation has gone, chains kept for replies aside. What

@@ -6,6 +6,28 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::time::Duration;
 
+/// How often a waker was called.
+#[derive(Default)]
+pub(crate) struct Called(std::sync::atomic::AtomicUsize);
+
+impl Called {
+    pub fn count(&self) -> usize {
+        self.0.load(std::sync::atomic::Ordering::SeqCst)
+    }
+}
+
+impl std::task::Wake for Called {
+    fn wake(self: std::sync::Arc<Called>) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+/// A waker that counts its calls.
+pub(crate) fn counting_waker() -> (std::task::Waker, std::sync::Arc<Called>) {
+    let called = std::sync::Arc::<Called>::default();
+    (std::sync::Arc::clone(&called).into(), called)
+}
+
 /// Says on stderr that `test` did not run and why. Where CI is set a test that cannot run has failed.
 pub(crate) fn skipped(test: &str, reason: &str) {
     assert!(std::env::var_os("CI").is_none(), "{test} could not run: {reason}");

@@ -7,6 +7,7 @@ pub mod arp;
 pub mod ethernet;
 pub mod icmp;
 pub mod ipv4;
+pub mod point;
 pub mod tcp;
 pub mod toy;
 pub mod udp;

@@ -8,6 +8,7 @@ mod icmp;
 mod ipv4;
 mod links;
 mod options;
+mod point;
 mod sockets;
 mod tcp;
 mod toy;
@@ -33,8 +34,9 @@ pub fn add_congestion(catalogue: &mut Catalogue, algorithm: &'static Algorithm) 
 }
 
 /// Every protocol, lowest first: the order in which lists show them.
-const ENTRIES: [Entry; 14] = [
+const ENTRIES: [Entry; 15] = [
     ethernet::ENTRY,
+    point::ENTRY,
     arp::ENTRY,
     ipv4::ENTRY,
     icmp::ENTRY,

@@ -5,9 +5,10 @@ use std::{fmt, fs, io};
 use xylem_graph::file::{self, Graph};
 
 /// Every graph that comes with Xylem: its name and its text.
-const TEXTS: [(&str, &str); 6] = [
+const TEXTS: [(&str, &str); 7] = [
     ("calls", include_str!("../../../graphs/calls.graph")),
     ("host", include_str!("../../../graphs/host.graph")),
+    ("point", include_str!("../../../graphs/point.graph")),
     ("records", include_str!("../../../graphs/records.graph")),
     ("router", include_str!("../../../graphs/router.graph")),
     ("sized-calls", include_str!("../../../graphs/sized-calls.graph")),

@@ -74,7 +74,7 @@ fn what_cannot_be_read_is_another_ending() {
     let output = xylem(&["graph", "check", "no-such.graph"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(err(&output).starts_with("xylem: cannot read no-such.graph: "), "{}", err(&output));
-    assert!(err(&output).contains("calls, host, records, router, sized-calls, toy"), "{}", err(&output));
+    assert!(err(&output).contains("calls, host, point, records, router, sized-calls, toy"), "{}", err(&output));
     assert_eq!(xylem(&["graph", "draw"]).status.code(), Some(2));
     assert_eq!(xylem(&["graph", "check"]).status.code(), Some(2));
 }

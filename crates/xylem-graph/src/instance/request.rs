@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use xylem_core::{
-    Acceptor, Anchor, Binding, EnableError, EnableId, EnableWish, Instant, Message, OpenError, Opened, Participants,
-    Path, PathId, Record,
+    Acceptor, Anchor, Binding, Control, EnableError, EnableId, EnableWish, Instant, Message, OpenError, Opened,
+    Participants, Path, PathId, Record, Setting,
 };
 
 /// A standing passive open.
@@ -75,6 +75,37 @@ impl Instance {
         let opened = linker.open_node(node, 0, participants, &mut self.random(), None);
         self.settle_in(id, node, shepherd.out.now, opened, Top::Anchor(anchor))?;
         self.request(world, shepherd, id, first);
+        Ok(id)
+    }
+
+    /// As [`open_with`](Instance::open_with), and what is wished of the path it knows before it does anything: its first
+    /// segment says so already.
+    #[allow(clippy::too_many_arguments)] // Those of `open_with` and the wishes.
+    pub fn open_wishing<W: World + ?Sized>(
+        &self,
+        world: &W,
+        shepherd: &mut Shepherd,
+        node: u8,
+        participants: Participants,
+        anchor: Arc<dyn Anchor>,
+        wishes: &[Setting],
+        mut first: Work,
+    ) -> Result<PathId, OpenError> {
+        shepherd.at(world.now());
+        let id = self.reserve_path()?;
+        let linker = PathLinker::new(self, node, id, shepherd.out.now);
+        let opened = linker.open_node(node, 0, participants, &mut self.random(), None);
+        self.settle_in(id, node, shepherd.out.now, opened, Top::Anchor(anchor))?;
+        if let Some(cell) = self.paths.find(id.index, id.generation)
+            && let Tenancy::Awake(tenant) = &mut *cell.lock()
+        {
+            for wish in wishes {
+                // What no session knows is nobody's business here: a graph may be without it.
+                let _handled = tenant.path.control(&mut Control::Set(*wish), &mut shepherd.out);
+            }
+            self.step(world, shepherd, &cell, tenant, &mut first);
+        }
+        self.request(world, shepherd, id, Work::Look);
         Ok(id)
     }
 

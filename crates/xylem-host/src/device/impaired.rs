@@ -124,7 +124,7 @@ impl<D: Device> Device for Impaired<D> {
     }
 
     fn attach(&self, alarm: Alarm, clock: Clock) {
-        self.device.attach(alarm.clone(), clock);
+        self.device.attach(alarm.clone(), clock.clone());
         assert!(self.shell.set((alarm, clock)).is_ok(), "{}: the device has a stack already", self.facts.name);
     }
 }

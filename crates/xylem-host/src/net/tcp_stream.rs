@@ -102,7 +102,7 @@ impl TcpStream {
     /// # Errors
     /// As [`connect_on`](TcpStream::connect_on), as far as known at once.
     pub fn open(stack: &Stack, local: Option<SocketAddr>, remote: SocketAddr) -> io::Result<TcpStream> {
-        TcpStream::begin(stack, local, remote, Work::Look)
+        TcpStream::begin(stack, local, remote, &[], Work::Look)
     }
 
     /// Connects and sends `data` on the way: where the server's cookie is known from an earlier connection it goes with the
@@ -133,10 +133,37 @@ impl TcpStream {
             return TcpStream::open(stack, local, remote).map(|stream| (stream, 0));
         }
         let (message, taken) = first_message(stack.core(), data).ok_or_else(no_buffer)?;
-        TcpStream::begin(stack, local, remote, Work::Push(message)).map(|stream| (stream, taken))
+        TcpStream::begin(stack, local, remote, &[], Work::Push(message)).map(|stream| (stream, taken))
     }
 
-    fn begin(stack: &Stack, local: Option<SocketAddr>, remote: SocketAddr, first: Work) -> io::Result<TcpStream> {
+    /// As [`open_with`](TcpStream::open_with), for a connection of which something is wished before its first segment.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_wishing(
+        stack: &Stack,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        wishes: &[Setting],
+        data: &[u8],
+    ) -> io::Result<(TcpStream, usize)> {
+        let (first, taken) = match data {
+            [] => (Work::Look, 0),
+            data => {
+                let (message, taken) = first_message(stack.core(), data).ok_or_else(no_buffer)?;
+                (Work::Push(message), taken)
+            }
+        };
+        TcpStream::begin(stack, local, remote, wishes, first).map(|stream| (stream, taken))
+    }
+
+    fn begin(
+        stack: &Stack,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        wishes: &[Setting],
+        first: Work,
+    ) -> io::Result<TcpStream> {
         let core = stack.core();
         let node = core.tcp.ok_or_else(|| no_protocol("tcp"))?;
         if core.is_stopped() {
@@ -147,7 +174,8 @@ impl TcpStream {
         let stream = Arc::new(Stream::default());
         let anchor: Arc<dyn Anchor> = Arc::clone(&stream) as Arc<dyn Anchor>;
         let path = core.with_shepherd(|shepherd| {
-            let opened = core.instance.open_with(&**core, shepherd, node, participants.clone(), anchor, first);
+            let who = participants.clone();
+            let opened = core.instance.open_wishing(&**core, shepherd, node, who, anchor, wishes, first);
             opened.map_err(open_error)
         })?;
         // A path that has gone already tells its name no more; its error is waiting in the stream.
@@ -376,7 +404,14 @@ impl TcpStream {
     /// `NotConnected` if the connection is gone.
     pub fn status(&self) -> io::Result<Status> {
         self.handle.stream.ask_status(self.core());
-        shell::wait(self.core(), None, |waker| self.handle.stream.poll_status(waker)).map_err(ended)?
+        // Mostly the path is free and has answered by now. Then there is nothing to wait for, and whoever asks while it
+        // waits for something else keeps the calls it got for that.
+        if let Poll::Ready(status) = self.handle.stream.poll_status(Waker::noop()) {
+            return status;
+        }
+        let status = shell::wait(self.core(), None, |waker| self.handle.stream.poll_status(waker)).map_err(ended)?;
+        shell::look_again();
+        status
     }
 
     /// What would not wait now: for event loops.
@@ -394,6 +429,37 @@ impl TcpStream {
         waiting(self.core(), &self.handle.options, self.handle.options.read().deadline(), poll)
     }
 
+    /// Reads what is there into `into`, or has `waker`, if there is one, called when there is something to read.
+    pub fn poll_read_vectored(&self, into: &mut [IoSliceMut<'_>], waker: Option<&Waker>) -> Poll<io::Result<usize>> {
+        self.handle.stream.poll_read(self.core(), into, waker)
+    }
+
+    /// As [`poll_read_vectored`](TcpStream::poll_read_vectored), and leaves it there.
+    pub fn poll_peek(&self, into: &mut [u8], waker: Option<&Waker>) -> Poll<io::Result<usize>> {
+        self.handle.stream.poll_peek(into, waker)
+    }
+
+    /// Writes what there is room for, or has `waker`, if there is one, called when there is room. `urgent` marks the last
+    /// byte (RFC 9293, section 3.8.5).
+    pub fn poll_write_vectored(
+        &self,
+        from: &[IoSlice<'_>],
+        urgent: bool,
+        waker: Option<&Waker>,
+    ) -> Poll<io::Result<usize>> {
+        self.handle.stream.poll_write(self.core(), from, urgent, waker)
+    }
+
+    /// Bytes that could be read now.
+    pub fn unread(&self) -> usize {
+        self.handle.stream.unread()
+    }
+
+    /// Wishes something of the connection; one that has gone does not hear it.
+    pub fn wish(&self, setting: Setting) {
+        self.handle.stream.set(self.core(), setting);
+    }
+
     /// For tasks: reads, or has `waker` called when there is something to read.
     pub(crate) fn poll_read(&self, into: &mut [u8], waker: &Waker) -> Poll<io::Result<usize>> {
         self.handle.stream.poll_read(self.core(), &mut [IoSliceMut::new(into)], Some(waker))
@@ -401,7 +467,7 @@ impl TcpStream {
 
     /// For tasks: writes, or has `waker` called when there is room.
     pub(crate) fn poll_write(&self, from: &[IoSlice<'_>], waker: &Waker) -> Poll<io::Result<usize>> {
-        self.handle.stream.poll_write(self.core(), from, Some(waker))
+        self.handle.stream.poll_write(self.core(), from, false, Some(waker))
     }
 }
 
@@ -454,7 +520,7 @@ impl Write for &TcpStream {
         let deadline = options.write().deadline();
         loop {
             let written = waiting(self.core(), options, deadline, |waker| {
-                self.handle.stream.poll_write(self.core(), from, waker)
+                self.handle.stream.poll_write(self.core(), from, false, waker)
             });
             // Buffers come back, and nobody is called for it: a writer that may wait looks again.
             let starved = written.as_ref().is_err_and(|error| error.kind() == ErrorKind::OutOfMemory);

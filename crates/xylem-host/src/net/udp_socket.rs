@@ -161,6 +161,21 @@ impl UdpSocket {
         })
     }
 
+    /// The next datagram, left there unless `take`, or `waker`, if there is one, is called when there is one.
+    pub fn poll_receive(
+        &self,
+        into: &mut [u8],
+        take: bool,
+        waker: Option<&Waker>,
+    ) -> Poll<io::Result<(usize, SocketAddr)>> {
+        self.handle.datagrams.poll_receive(into, take, waker)
+    }
+
+    /// The length of the next datagram, if one waits.
+    pub fn next_length(&self) -> Option<usize> {
+        self.handle.datagrams.next_length()
+    }
+
     /// For tasks: the next datagram, or `waker` is called when there is one.
     pub fn poll_recv_from(&self, into: &mut [u8], waker: &Waker) -> Poll<io::Result<(usize, SocketAddr)>> {
         self.handle.datagrams.poll_receive(into, true, Some(waker))

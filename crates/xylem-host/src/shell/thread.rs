@@ -21,7 +21,9 @@ impl ShellThread {
         let run = match core.shell {
             Shell::Thread => run,
             Shell::Spin => spin,
-            Shell::Inline => return Ok(ShellThread { core: Arc::clone(core), handle: Mutex::new(None) }),
+            Shell::Inline | Shell::Driven => {
+                return Ok(ShellThread { core: Arc::clone(core), handle: Mutex::new(None) });
+            }
         };
         let own = Arc::clone(core);
         let handle = thread::Builder::new().name("xylem".into()).spawn(move || run(&own))?;
@@ -33,6 +35,7 @@ impl ShellThread {
         core.stopped.store(true, Ordering::SeqCst);
         core.alarm.ring();
         core.seat.call_all();
+        core.waiters.call_all();
         let handle = lock(&self.handle).take();
         // The last handle may go on the thread itself, in a waker that owned it: it ends by itself then.
         if let Some(handle) = handle.filter(|handle| handle.thread().id() != thread::current().id())

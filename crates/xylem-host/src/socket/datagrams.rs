@@ -64,6 +64,11 @@ impl Datagrams {
         Poll::Ready(Ok((message.copy_to(into), from)))
     }
 
+    /// The length of the next datagram, if one waits.
+    pub fn next_length(&self) -> Option<usize> {
+        lock(&self.state).waiting.front().map(Message::len)
+    }
+
     /// Takes datagrams from `peer` only; those of others that wait are lost, as with the kernel's.
     pub fn connect(&self, peer: SocketAddr) {
         let mut state = lock(&self.state);

@@ -22,6 +22,11 @@ impl Incoming {
         self.queue.is_empty()
     }
 
+    /// Bytes in it.
+    pub fn len(&self) -> usize {
+        self.queue.iter().map(Message::len).sum()
+    }
+
     /// Copies as much as there is room for; `exchange` swaps the empty queue for the stack's. Returns how much.
     pub fn read(&mut self, into: &mut [IoSliceMut<'_>], exchange: impl Fn(&mut VecDeque<Message>)) -> usize {
         let mut total = 0;

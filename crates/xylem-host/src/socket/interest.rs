@@ -43,6 +43,11 @@ impl Interest {
         }
         calls.changed = true;
     }
+
+    /// The same, where nothing has changed that a watcher would look at.
+    pub fn call_quietly(&mut self, calls: &mut Calls) {
+        calls.wakers.extend(self.0.drain(..));
+    }
 }
 
 impl Calls {

@@ -100,6 +100,10 @@ pub struct Readiness {
     pub gone: bool,
     /// There is an error to be taken.
     pub failed: bool,
+    /// It has neither opened nor failed yet.
+    pub opening: bool,
+    /// All bytes that were written have been acknowledged.
+    pub drained: bool,
 }
 
 const _: () = assert!(size_of::<Stream>() <= 184, "a connection that waits costs little");
@@ -222,6 +226,14 @@ impl Stream {
         }
     }
 
+    /// Bytes that could be read now.
+    pub fn unread(&self) -> usize {
+        // In the order in which readers lock the two.
+        let incoming = lock(&self.incoming);
+        let state = lock(&self.state);
+        incoming.len() + state.arrived.iter().map(Message::len).sum::<usize>()
+    }
+
     /// What a reader hears that found nothing; `None` if something has arrived since.
     fn nothing_to_read(&self, waker: Option<&Waker>) -> Option<Poll<io::Result<usize>>> {
         let mut state = lock(&self.state);
@@ -248,7 +260,13 @@ impl Stream {
 
     /// Writes as much of `from` as one message takes and the path has room for; never nothing, unless there is nothing
     /// to write.
-    pub fn poll_write(&self, core: &Core, from: &[IoSlice<'_>], waker: Option<&Waker>) -> Poll<io::Result<usize>> {
+    pub fn poll_write(
+        &self,
+        core: &Core,
+        from: &[IoSlice<'_>],
+        urgent: bool,
+        waker: Option<&Waker>,
+    ) -> Poll<io::Result<usize>> {
         let wanted: usize = from.iter().map(|slice| slice.len()).sum();
         let count = match self.take_room(wanted, waker) {
             Poll::Ready(Ok(0)) => return Poll::Ready(Ok(0)),
@@ -263,6 +281,7 @@ impl Stream {
         if copied == 0 {
             return Poll::Ready(Err(no_buffer()));
         }
+        message.attributes.urgent = urgent && copied == wanted;
         core.request_in_place(self.path(), &mut Work::Push(message));
         Poll::Ready(Ok(copied))
     }
@@ -355,6 +374,9 @@ impl Stream {
             peer_closed: state.peer_closed,
             gone,
             failed,
+            opening: state.stage == Stage::Opening && !failed,
+            // The path has all its room again.
+            drained: gone || state.room >= state.room_most,
         }
     }
 
@@ -519,8 +541,11 @@ impl Anchor for Stream {
         self.hear(|state, calls| match control {
             Control::Event(event) => state.happened(event, calls),
             Control::Answer(Answer::Status(status)) => {
-                state.status = Some(Box::new(status));
-                state.call_readers(calls);
+                state.status = Some(status);
+                // Whoever asked is called; what a watcher watches has not changed.
+                if let Some(waiting) = &mut state.waiting {
+                    waiting.readers.call_quietly(calls);
+                }
             }
             Control::NetworkError(error) => state.suspect(error.kind),
             // Nobody on the link has the address: a connection that is not open will not be (RFC 1122, section 2.4).

@@ -24,6 +24,7 @@ pub struct Builder {
     spin: Duration,
     limits: Limits,
     seed: Option<u64>,
+    clock: Option<Clock>,
 }
 
 type Opener = Box<dyn FnMut(&DeviceEdge) -> io::Result<Box<dyn Device>>>;
@@ -104,6 +105,13 @@ impl Builder {
         self
     }
 
+    /// Its clock: one that runs by itself by default. One that somebody moves ([`Hands`](crate::clock::Hands)) wants
+    /// [`Shell::Driven`]: nobody else knows when its time has come.
+    pub fn clock(mut self, clock: Clock) -> Builder {
+        self.clock = Some(clock);
+        self
+    }
+
     /// Builds the stack and starts it.
     ///
     /// # Errors
@@ -129,7 +137,8 @@ impl Builder {
         let facts = self.devices.iter().map(|device| device.facts()).collect();
         let seed = self.seed.map_or_else(entropy_seed, Ok).map_err(BuildError::System)?;
         let instance = build(&graph, &self.catalogue, facts, self.limits, seed).map_err(BuildError::Protocol)?;
-        let core = Core::new(instance, self.devices, self.shell, self.spin, Clock::start());
+        let clock = self.clock.unwrap_or_else(Clock::start);
+        let core = Core::new(instance, self.devices, self.shell, self.spin, clock);
         let core = Arc::new(core.map_err(BuildError::System)?);
         let thread = ShellThread::start(&core).map_err(BuildError::System)?;
         Ok(Stack { core, thread: Arc::new(thread) })

@@ -4,11 +4,11 @@
 
 use crate::clock::Clock;
 use crate::device::{Alarm, Device};
-use crate::shell::{Seat, Shell};
+use crate::shell::{Seat, Shell, Waiters};
 use crossbeam_queue::ArrayQueue;
 use std::io;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use xylem_core::{Batch, Instant, Message, PathId, time::earlier};
 use xylem_graph::instance::{Instance, Shepherd, Wake, Work, World};
@@ -23,6 +23,8 @@ pub(crate) struct Core {
     pub alarm: Alarm,
     /// Who runs the turns.
     pub seat: Seat,
+    /// Who waits in its sockets, where nobody but them would know.
+    pub waiters: Arc<Waiters>,
     pub stopped: AtomicBool,
     /// Frames received so far: who looks in vain knows it by that.
     pub received: AtomicU64,
@@ -51,7 +53,7 @@ impl Core {
     ) -> io::Result<Core> {
         let alarm = Alarm::new()?;
         for device in &devices {
-            device.attach(alarm.clone(), clock);
+            device.attach(alarm.clone(), clock.clone());
         }
         Ok(Core {
             tcp: instance.node_of_kind("tcp"),
@@ -64,6 +66,7 @@ impl Core {
             shell,
             spin,
             alarm,
+            waiters: Arc::default(),
             stopped: AtomicBool::new(false),
             received: AtomicU64::new(0),
             expected: AtomicUsize::new(1),

@@ -65,6 +65,12 @@ pub struct TcpConfig {
     pub fast_open: FastOpenUse,
     /// Whether congestion marks are used (RFC 3168).
     pub ecn: EcnUse,
+    /// Whether what arrives twice is reported (RFC 2883), where selective acknowledgments are agreed upon.
+    pub duplicate_reports: bool,
+    /// Whether the tail of what was sent is probed before the retransmission timer goes off (RFC 8985, section 7).
+    pub tail_probes: bool,
+    /// Whether an idle connection starts slowly again (RFC 5681, section 4.1).
+    pub restart_after_idle: bool,
     /// Whether selective acknowledgments are offered (RFC 2018); without them losses are found as RFC 6582 says.
     pub selective_acknowledgments: bool,
     /// Whether small segments go out at once unless the application says otherwise (RFC 9293, SHLD-7: they should not).
@@ -118,6 +124,9 @@ impl Default for TcpConfig {
             embryo_retransmissions: 5,
             window_scaling: true,
             timestamps: true,
+            duplicate_reports: true,
+            tail_probes: true,
+            restart_after_idle: true,
             selective_acknowledgments: true,
             fast_open: FastOpenUse::Both,
             ecn: EcnUse::Passive,

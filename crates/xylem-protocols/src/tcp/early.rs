@@ -37,6 +37,14 @@ impl TcpSession {
 
     /// Adds to our first SYN what fast open wants of it, and says how many queued bytes go with it.
     pub(super) fn begin_early(&mut self, options: &mut TcpOptions) -> u32 {
+        let early = self.place_early(options);
+        if early == 0 && self.take_early_or_never() {
+            self.send.queue.clear();
+        }
+        early
+    }
+
+    fn place_early(&mut self, options: &mut TcpOptions) -> u32 {
         let queued = self.send.queue.len();
         if queued == 0 || self.retransmission.attempts > 0 || !self.config.fast_open.is_client() {
             return 0;
@@ -50,6 +58,11 @@ impl TcpSession {
         self.rare().early = Some(Early::Sent(cookie));
         let size = u32::from(size).min(self.sizes.mtu.saturating_sub(TcpHeader::LENGTH_MAX as u32));
         queued.min(size.saturating_sub(options.length() as u32))
+    }
+
+    /// Whether what is queued goes with the first SYN or never; said once.
+    fn take_early_or_never(&mut self) -> bool {
+        self.rare.as_mut().is_some_and(|rare| std::mem::take(&mut rare.own.early_or_never))
     }
 
     /// The peer has answered our SYN: what that says about fast open is for the protocol to remember. What it did not take

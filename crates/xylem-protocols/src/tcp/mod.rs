@@ -23,6 +23,7 @@ mod halfopen;
 mod isn;
 mod moving;
 mod options;
+mod own;
 pub mod pacing;
 mod path_mtu;
 mod ports;

@@ -8,6 +8,7 @@ use super::config::TcpConfig;
 use super::congestion::Start;
 use super::ecn::Ecn;
 use super::ends::Ends;
+use super::own::Own;
 use super::queue::Queue;
 use super::receive::{Receiving, ReceivingRecord};
 use super::recovery::{Recovery, RecoveryRecord};
@@ -42,6 +43,7 @@ struct Numbers {
     acknowledgment_owed: bool,
     keep_alive: Option<Duration>,
     user_timeout: Option<Duration>,
+    own: Option<Own>,
     no_delay: bool,
     scaled: bool,
     closed: bool,
@@ -62,6 +64,7 @@ impl TcpSession {
             acknowledgment_owed: self.owed != Owed::Nothing,
             keep_alive: self.keep_alive(),
             user_timeout: self.user_timeout(),
+            own: Some(self.own()).filter(|own| *own != Own::default()),
             no_delay: self.no_delay,
             scaled: self.scaled,
             closed: self.closed,
@@ -102,6 +105,7 @@ impl TcpSession {
         session.state = begin_anew(numbers.state, &session.config, now);
         session.send = Sending::import(sending.clone(), queue);
         session.receive = Receiving::import(numbers.receive);
+        session.receive.hides_doubled = !session.config.duplicate_reports;
         session.retransmission = Retransmission::import(numbers.retransmission, now);
         // The SYN, while it is outstanding, is not in the flight: the handshake repeats it.
         let sent_from = sending.unacknowledged.later(sending.first.earlier(sending.unacknowledged + 1));
@@ -111,6 +115,7 @@ impl TcpSession {
         session.owed = if numbers.acknowledgment_owed { Owed::Now } else { Owed::Nothing };
         session.set_keep_alive(numbers.keep_alive);
         session.set_user_timeout(numbers.user_timeout);
+        session.set_own(numbers.own.unwrap_or_default());
         session.no_delay = numbers.no_delay;
         session.scaled = numbers.scaled;
         session.closed = numbers.closed;

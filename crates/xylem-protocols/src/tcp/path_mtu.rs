@@ -219,7 +219,7 @@ impl TcpSession {
         let length = size.saturating_sub(TcpHeader::LEN as u32 + self.clock.option_length());
         let (window, governs) = (self.congestion.window(), self.congestion.governs_recovery());
         let allowance = self.recovery.allowance(window, governs);
-        let limits = Limits { allowance, segment: length, message: length, no_delay: true };
+        let limits = Limits { allowance, segment: length, message: length, no_delay: true, corked: false };
         let Some(piece) = self.send.plan(&limits).filter(|piece| piece.length == length) else { return false };
         // For this one segment the size is another.
         let usual = std::mem::replace(&mut self.sizes.segment, length);

@@ -2,6 +2,7 @@
 //! stay small.
 
 use super::early::Early;
+use super::own::Own;
 use super::path_mtu::Search;
 use super::session::TcpSession;
 use xylem_core::{Duration, Instant};
@@ -23,6 +24,8 @@ pub(crate) struct Rare {
     pub claimed_mtu: Option<u16>,
     /// The search for the largest segment.
     pub search: Option<Search>,
+    /// What the application has said where the configuration says something for all.
+    pub own: Own,
     /// What fast open has to know until the handshake ends.
     pub early: Option<Early>,
 }

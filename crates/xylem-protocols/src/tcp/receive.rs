@@ -46,6 +46,8 @@ pub(crate) struct Receiving {
     pending: u32,
     /// How far the windows we announce are shifted.
     pub scale: u8,
+    /// What arrives twice is not reported.
+    pub hides_doubled: bool,
     /// The application reads no more: data is acknowledged and dropped.
     pub discards: bool,
 }
@@ -99,6 +101,7 @@ impl Receiving {
             largest: 0,
             pending: 0,
             scale: 0,
+            hides_doubled: false,
             discards: false,
         }
     }
@@ -184,7 +187,9 @@ impl Receiving {
 
     /// The bytes from `left` to before `right` came and had come before: the peer is told (RFC 2883).
     pub fn note_doubled(&mut self, left: SequenceNumber, right: SequenceNumber) {
-        self.reports.get_or_insert_default().doubled(left, right);
+        if !self.hides_doubled {
+            self.reports.get_or_insert_default().doubled(left, right);
+        }
     }
 
     /// Gives back what memory is held without need.
@@ -258,7 +263,12 @@ impl Receiving {
 
     /// Whether two full segments' bytes arrived since the last acknowledgment (RFC 9293, SHLD-19).
     pub fn owes_acknowledgment(&self) -> bool {
-        self.pending >= 2 * self.largest.max(FULL_SEGMENT_MIN.min(self.announced))
+        self.pending >= 2 * self.largest_segment()
+    }
+
+    /// The largest segment that has arrived, or what a whole one is taken for until one has.
+    pub fn largest_segment(&self) -> u32 {
+        self.largest.max(FULL_SEGMENT_MIN.min(self.announced))
     }
 
     /// The right edge the buffer allows, as far as a header can say it.

@@ -151,6 +151,11 @@ impl Recovery {
         self.phase == Phase::Fast
     }
 
+    /// The retransmission timer went off, and what was lost by then is not all acknowledged.
+    pub fn is_timed_out(&self) -> bool {
+        self.phase == Phase::Timeout
+    }
+
     /// The handshake took so long.
     pub fn opened(&mut self, round_trip: Duration, now: Instant) {
         self.rack.opened(round_trip, now);

@@ -91,7 +91,7 @@ impl TcpSession {
             return;
         }
         let segment = self.sizes.segment;
-        let limits = Limits { allowance: segment, segment, message: segment, no_delay: true };
+        let limits = Limits { allowance: segment, segment, message: segment, no_delay: true, corked: false };
         let new = self.send.plan(&limits).filter(|_| self.recovery.flight.has_room());
         let has_probed = match new {
             Some(piece) => self.send_piece(&piece, out),

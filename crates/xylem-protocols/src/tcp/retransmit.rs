@@ -73,6 +73,11 @@ impl Retransmission {
         self.smoothed.map(|(smoothed, _)| Duration::from_micros(u64::from(smoothed)))
     }
 
+    /// How much round trips vary, once measured.
+    pub fn variation(&self) -> Option<Duration> {
+        self.smoothed.map(|(_, variation)| Duration::from_micros(u64::from(variation)))
+    }
+
     /// A SYN ending before `end` goes out for the first time.
     pub fn sent(&mut self, end: SequenceNumber, now: Instant) {
         if self.measured_from.is_none() {

@@ -85,6 +85,8 @@ pub(crate) struct Limits {
     pub message: u32,
     /// Small segments go at once.
     pub no_delay: bool,
+    /// Small segments wait, whatever Nagle says of them.
+    pub corked: bool,
 }
 
 impl SendingRecord {
@@ -246,7 +248,8 @@ impl Sending {
         let is_alone = self.in_flight() == 0 && length == tail;
         let is_again = start.is_before(self.highest);
         let is_urgent = self.urgent.is_some_and(|end| end.is_after(start));
-        limits.no_delay || is_alone || is_again || self.fin || is_urgent
+        let must_go = is_again || self.fin || is_urgent;
+        must_go || (!limits.corked && (limits.no_delay || is_alone))
     }
 
     /// Where `sequence` stands in the queue.
@@ -329,13 +332,16 @@ mod tests {
 
     #[test]
     fn a_piece_is_whole_segments_or_what_may_be_less() {
-        let limits = Limits { allowance: 10_000, segment: 1000, message: 4000, no_delay: false };
+        let limits = Limits { allowance: 10_000, segment: 1000, message: 4000, no_delay: false, corked: false };
         let length = |half: &Sending, limits: &Limits| half.plan(limits).map(|piece| (piece.length, piece.last));
         assert_eq!(length(&sending(9000, 0), &limits), Some((4000, false)), "what one message may stand for");
         assert_eq!(length(&sending(2500, 0), &limits), Some((2000, false)), "the tail waits behind the rest");
         assert_eq!(length(&sending(500, 0), &limits), Some((500, true)), "nothing is out, so it need not wait");
         assert_eq!(length(&sending(1500, 1000), &limits), None, "Nagle");
         assert_eq!(length(&sending(1500, 1000), &Limits { no_delay: true, ..limits }), Some((500, true)));
+        let corked = Limits { no_delay: true, corked: true, ..limits };
+        assert_eq!(length(&sending(500, 0), &corked), None, "it waits for company");
+        assert_eq!(length(&sending(2500, 0), &corked), Some((2000, false)));
         let narrow = |allowance| Limits { allowance, ..limits };
         assert_eq!(length(&sending(9000, 1000), &narrow(1300)), Some((1000, false)), "no silly rest of a window");
         assert_eq!(length(&sending(9000, 2000), &narrow(300)), None);

@@ -108,6 +108,7 @@ impl TcpSession {
         let mut send = Sending::new(initial, TcpConfig::buffer(config.send_buffer));
         send.is_tuned = config.send_buffer_max > config.send_buffer;
         let mut receive = Receiving::new(buffer, u32::from(announced));
+        receive.hides_doubled = !config.duplicate_reports;
         receive.is_tuned = config.receive_buffer_max > config.receive_buffer;
         let start = Start::new(u32::from(announced), config.initial_window_segments, now, initial.0);
         TcpSession {
@@ -186,7 +187,8 @@ impl TcpSession {
 
     /// Works out the segment size anew, after the options or the MTU have changed.
     pub(super) fn resize(&mut self) {
-        self.sizes.resize(self.clock.option_length());
+        let most = self.own().segment_max.unwrap_or(u16::MAX);
+        self.sizes.resize(self.clock.option_length(), most);
         self.congestion.resize(self.sizes.segment);
     }
 
@@ -201,7 +203,7 @@ impl Sizes {
     pub fn new(facts: &Facts, peer: u16, announced: u16) -> Sizes {
         let mut sizes = Sizes { mtu: 0, message_max: 0, peer, announced, segment: 0, cap: u16::MAX, proven: 0 };
         sizes.take(facts);
-        sizes.resize(0);
+        sizes.resize(0, u16::MAX);
         sizes
     }
 
@@ -214,10 +216,11 @@ impl Sizes {
     /// The most that IPv4 takes behind a header without options.
     const MESSAGE_MAX: usize = 65_535 - 20;
 
-    /// The segment size where every segment carries `options` bytes of options (RFC 9293, MUST-16).
-    pub fn resize(&mut self, options: u32) {
+    /// The segment size where every segment carries `options` bytes of options (RFC 9293, MUST-16), and is no larger than
+    /// `most` with them.
+    pub fn resize(&mut self, options: u32, most: u16) {
         let mtu = self.mtu.min(u32::from(self.cap));
-        let size = mtu.saturating_sub(TcpHeader::LEN as u32).min(u32::from(self.peer));
+        let size = mtu.saturating_sub(TcpHeader::LEN as u32).min(u32::from(self.peer.min(most)));
         self.segment = size.saturating_sub(options).max(1);
     }
 

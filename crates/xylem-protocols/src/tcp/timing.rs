@@ -90,6 +90,9 @@ impl TcpSession {
             out.advise(Control::Doubted);
             out.tell(Control::Event(Event::InTrouble));
         }
+        if self.has_tried_enough() {
+            return self.give_up(out);
+        }
         match self.state {
             // RFC 9293, MUST-22.
             State::SynSent | State::SynReceived(_) => self.send_syn(out),
@@ -178,12 +181,12 @@ impl TcpSession {
         let is_idle = is_open && !self.send.is_outstanding() && !self.send.has_more();
         let rare = self.rare.as_ref().filter(|_| is_idle)?;
         let idle = rare.keep_alive?;
-        let wait = if rare.probes == 0 { idle } else { self.config.keep_alive_interval };
+        let wait = if rare.probes == 0 { idle } else { self.keep_alive_interval() };
         Some(self.quiet_since + wait)
     }
 
     fn keep_alive_is_due(&mut self, out: &mut Outbox) {
-        if u32::from(self.rare().probes) >= self.config.keep_alive_probes {
+        if u32::from(self.rare().probes) >= self.keep_alive_probes() {
             self.give_up(out);
             return;
         }

@@ -40,7 +40,7 @@ impl TcpSession {
 
     /// Sends of the queue what the windows allow.
     fn send_queued(&mut self, out: &mut Outbox) {
-        if !self.send.is_outstanding() && self.send.has_more() {
+        if self.config.restart_after_idle && !self.send.is_outstanding() && self.send.has_more() {
             let (idle, timeout) = (out.now.since(self.sent_at), self.retransmission.timeout(&self.config));
             if idle > timeout {
                 // RFC 5681, section 4.1.
@@ -68,6 +68,7 @@ impl TcpSession {
                 segment: self.sizes.segment,
                 message: self.sizes.message(options),
                 no_delay: self.no_delay,
+                corked: self.own().corked,
             };
             let Some(piece) = self.plan_new(&limits, out.now) else { return };
             if !self.send_piece(&piece, out) {
@@ -331,7 +332,7 @@ impl TcpSession {
     /// The tail is probed if nothing comes back, where the peer would take it.
     fn wait_for_tail(&mut self, now: Instant) {
         let is_open = !matches!(self.state, State::SynReceived(_));
-        let takes = self.state.transmits() && is_open && self.send.window > 0;
+        let takes = self.config.tail_probes && self.state.transmits() && is_open && self.send.window > 0;
         if let Some(timer) = self.retransmission.deadline.filter(|_| takes) {
             self.recovery.wait_for_tail(self.sizes.segment, self.retransmission.smoothed(), timer, now);
         }

@@ -28,7 +28,7 @@ impl TcpSession {
         match control {
             Control::Set(setting) => self.set(*setting, out),
             Control::Question(Question::Status, answer) => {
-                *answer = Some(Answer::Status(self.status()));
+                *answer = Some(Answer::Status(Box::new(self.status(out.now))));
                 Handled::Yes
             }
             Control::Facts(facts) => {
@@ -59,6 +59,12 @@ impl TcpSession {
             Setting::NoDelay(no_delay) => self.no_delay = no_delay,
             Setting::KeepAlive(after) => self.set_keep_alive(after),
             Setting::UserTimeout(after) => self.set_user_timeout(after),
+            Setting::KeepAliveInterval(interval) => self.rare().own.keep_alive_interval = Some(interval),
+            Setting::KeepAliveProbes(probes) => self.rare().own.keep_alive_probes = Some(probes),
+            Setting::OpenTries(tries) => self.rare().own.open_tries = Some(tries),
+            Setting::SegmentSize(bytes) => self.limit_segment(bytes),
+            Setting::EarlyOrNever => self.rare().own.early_or_never = true,
+            Setting::Cork(corked) => self.cork(corked, out),
             Setting::ReceiveBuffer(bytes) => {
                 (self.receive.buffer, self.receive.is_tuned) = (TcpConfig::buffer(bytes), false);
             }
@@ -169,7 +175,7 @@ impl TcpSession {
         }
     }
 
-    fn status(&self) -> Status {
+    fn status(&self, now: Instant) -> Status {
         Status {
             state: self.state.name(),
             round_trip: self.retransmission.smoothed(),
@@ -177,6 +183,26 @@ impl TcpSession {
             congestion_control: self.congestion.name(),
             congestion_window: self.congestion.window() as usize,
             in_flight: self.send.highest.since(self.send.unacknowledged).max(0) as usize,
+            round_trip_variation: self.retransmission.variation(),
+            round_trip_least: self.recovery.shortest(),
+            slow_start_threshold: self.congestion.threshold() as usize,
+            unsent: self.send.unsent() as usize,
+            selectively_acknowledged: self.recovery.flight.sacked() as usize,
+            lost: self.recovery.flight.lost() as usize,
+            timeouts: u32::from(self.retransmission.attempts),
+            is_recovering: self.recovery.is_fast(),
+            is_timed_out: self.recovery.is_timed_out(),
+            segment_size_received: self.receive.largest_segment() as usize,
+            segment_size_announced: usize::from(self.sizes.announced),
+            mtu: self.sizes.mtu as usize,
+            unread: self.receive.unread as usize,
+            window: self.receive.window() as usize,
+            timestamps: self.clock.option_length() > 0,
+            selective: self.recovery.selective,
+            window_scales: self.scaled.then_some((self.send.scale, self.receive.scale)),
+            keep_alive_probes: u32::from(self.rare.as_ref().map_or(0, |rare| rare.probes)),
+            since_sent: now.since(self.sent_at),
+            since_heard: now.since(self.quiet_since),
             retransmitted: u64::from(self.retransmission.count),
             segment_size: self.sizes.segment as usize,
             receive_buffer: self.receive.buffer as usize,

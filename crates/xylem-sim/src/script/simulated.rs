@@ -232,7 +232,7 @@ impl Simulated {
         self.request(path, Work::Control(Control::Question(Question::Status, None)));
         let state = end.state();
         state.told[told_before..].iter().rev().find_map(|told| match told {
-            Control::Answer(Answer::Status(status)) => Some(status.clone()),
+            Control::Answer(Answer::Status(status)) => Some((**status).clone()),
             _ => None,
         })
     }

@@ -25,9 +25,10 @@ pub(super) fn hardware_address(making: &mut Making<'_>, link: &str) -> EthernetA
 /// The largest payload in bytes that the link of this name takes: what its options say, and no more than its device
 /// carries.
 pub(super) fn mtu(making: &Making<'_>, link: &str) -> usize {
-    let said = if is_ethernet(making, link) { making.settings_of(link).size("mtu") } else { None };
-    let device =
-        making.device_of(link).map_or(USUAL_MTU, |device| device.frame_max.saturating_sub(EthernetHeader::LEN));
+    let has_header = making.protocol_of(link) != "point";
+    let said = if is_ethernet(making, link) || !has_header { making.settings_of(link).size("mtu") } else { None };
+    let header = if has_header { EthernetHeader::LEN } else { 0 };
+    let device = making.device_of(link).map_or(USUAL_MTU, |device| device.frame_max.saturating_sub(header));
     // The description lets an MTU be 65 535 at most.
     said.map_or(device, |said| device.min(said as usize))
 }

@@ -59,6 +59,10 @@ const DESCRIPTION: Description = Description {
         number("initial_window", (1, 100), 10, "segments that may be in flight at the start (RFC 6928)"),
         truth("window_scaling", true, "whether windows beyond 64 KiB are offered (RFC 7323)"),
         truth("timestamps", true, "whether timestamps are offered (RFC 7323)"),
+        truth("duplicate_reports", true, "whether what arrives twice is reported (RFC 2883)"),
+        truth("tail_probes", true, "whether the tail is probed before the timer goes off (RFC 8985)"),
+        truth("restart_after_idle", true, "whether an idle connection starts slowly again (RFC 5681)"),
+        number("syn_ack_tries", (0, 255), 5, "how often the answer to a SYN is sent again"),
         truth("sack", true, "whether selective acknowledgments are offered (RFC 2018)"),
         truth("no_delay", false, "whether small segments go out at once unless the application says otherwise"),
     ],
@@ -155,6 +159,10 @@ fn config(settings: Settings<'_>, usual: TcpConfig) -> TcpConfig {
         window_scaling: truth("window_scaling", usual.window_scaling),
         timestamps: truth("timestamps", usual.timestamps),
         selective_acknowledgments: truth("sack", usual.selective_acknowledgments),
+        duplicate_reports: truth("duplicate_reports", usual.duplicate_reports),
+        tail_probes: truth("tail_probes", usual.tail_probes),
+        restart_after_idle: truth("restart_after_idle", usual.restart_after_idle),
+        embryo_retransmissions: count("syn_ack_tries", usual.embryo_retransmissions as usize) as u32,
         no_delay: truth("no_delay", usual.no_delay),
         ..usual
     }

@@ -270,7 +270,7 @@ impl Host {
         let mut question = Control::Question(Question::Status, None);
         let _ = self.verb(now, index, |path, out| Some(path.control(&mut question, out)));
         match question {
-            Control::Question(_, Some(Answer::Status(status))) => status,
+            Control::Question(_, Some(Answer::Status(status))) => *status,
             _ => Status { state: "GONE", ..Status::default() },
         }
     }

@@ -15,6 +15,7 @@ mod link;
 mod losses;
 mod moving;
 mod options;
+mod own;
 mod path_mtu;
 mod recovering;
 mod script;
