@@ -15,6 +15,7 @@ pub use builder::{BuildError, Builder, GraphSource};
 pub(crate) use core::Core;
 pub use default::{NO_DEFAULT, default_stack};
 
+use crate::device::Alarm;
 use crate::shell::{self, Shell, ShellThread};
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,6 +65,12 @@ impl Stack {
     /// than wait in a socket; harmless for others.
     pub fn turn(&self) {
         shell::turn_once(&self.core);
+    }
+
+    /// What wakes whoever sleeps in place of an inline stack, between [`Alarm::lie_down`] and [`Alarm::rise`]: devices
+    /// without a descriptor ring it, and other threads whose work wants an earlier turn.
+    pub fn alarm(&self) -> &Alarm {
+        &self.core.alarm
     }
 
     /// Runs until nothing is left to send: every path of a conversation has gone, chains kept for replies aside. What

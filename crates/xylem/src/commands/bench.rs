@@ -9,8 +9,10 @@
 //! | `order.rs`, `end.rs`, `network.rs` | what an end is told, its process, its sockets |
 //! | `round_trips.rs`, `stream.rs`, `connections.rs`, `idle.rs` | the loops of both ends |
 //! | `wan.rs`, `wan/` | transfers over an emulated long link, beside the kernel's |
+//! | `churn.rs`, `churn/` | very many connections, and very many a second |
 //! | `samples.rs`, `report.rs`, `machine.rs` | percentiles and medians, the table and the JSON |
 
+mod churn;
 mod connections;
 mod contestant;
 mod end;
@@ -75,9 +77,17 @@ pub enum BenchCommand {
     Idle(BenchArgs),
     /// Transfers over a long, lossy, narrow link, beside the kernel's over the same one
     Wan(wan::WanArgs),
+    /// Very many connections that stay, and very many a second that come and go: memory, TIME-WAIT, lost wake-ups
+    Churn(churn::ChurnArgs),
     /// One end; the other commands start it
     #[command(hide = true)]
     End {
+        /// Its order, as JSON
+        order: String,
+    },
+    /// One end of a churn
+    #[command(hide = true)]
+    ChurnEnd {
         /// Its order, as JSON
         order: String,
     },
@@ -146,6 +156,8 @@ impl BenchCommand {
             BenchCommand::Crr(args) => (Task::Crr, args),
             BenchCommand::Idle(args) => (Task::Idle, args),
             BenchCommand::Wan(args) => return args.run(),
+            BenchCommand::Churn(args) => return args.run(),
+            BenchCommand::ChurnEnd { order } => return churn::end::run(&order),
             BenchCommand::End { order } => return end::run(&order),
             BenchCommand::WanEnd { order } => return wan::end::run(&order),
         };
