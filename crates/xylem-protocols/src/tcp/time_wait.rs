@@ -245,7 +245,7 @@ mod tests {
                         model.remove(&ends);
                     }
                     1 => {
-                        now += Duration::from_millis(random.below(300));
+                        now = now + Duration::from_millis(random.below(300));
                         table.expire(now);
                         model.retain(|_, end| *end > now);
                     }

@@ -44,7 +44,7 @@ const SECONDS: u64 = 60;
 const SEGMENT_LIFETIME: Duration = Duration::from_secs(1);
 
 /// What a run may take beyond its churn and the making of those that stay.
-const AROUND: Duration = Duration::from_secs(90);
+const AROUND: Duration = Duration::from_secs(150);
 
 /// See the module's text.
 #[derive(Clone, Debug, Args)]

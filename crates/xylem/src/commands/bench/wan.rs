@@ -38,8 +38,6 @@ use xylem_wire::Cidr;
 
 /// The longest a stream may last, in seconds.
 const STREAM_SECONDS_MAX: f64 = 8.0;
-/// How long it lasts unless something else is said.
-const STREAM_SECONDS: f64 = 4.0;
 /// Seeds of the links.
 const SEEDS: u64 = 5;
 /// The same for a rough answer.
@@ -51,7 +49,7 @@ const QUICK_SECONDS: f64 = 2.0;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "A cell is named RTT-RATE-LOSS-BUFFER-ORDER, such as 20ms-100M-1%-shallow-ordered.\n\n\
     Examples:\n  \
-    xylem bench wan                            24 cells, CUBIC, five seeds: about half an hour\n  \
+    xylem bench wan                            24 cells, CUBIC, five seeds: about forty minutes\n  \
     xylem bench wan --quick --cells 20ms       the cells with a round trip of 20 ms, roughly\n  \
     xylem bench wan --full --cells 100ms-300M-0% --seeds 2 --json wan.json\n  \
     xylem bench wan --congestion bbr --from    what BBR of the kernel delivers to Xylem, and to itself\n\n\
@@ -70,7 +68,7 @@ pub struct WanArgs {
     /// Xylem receives from a kernel in place of sending to it
     #[arg(long)]
     from: bool,
-    /// How long a stream lasts, at most 8 (default 4)
+    /// How long a stream lasts, at most 8 (default: 3 s, 4 s or 8 s by the round trip)
     #[arg(long, value_name = "S", value_parser = stream_seconds)]
     seconds: Option<f64>,
     /// How many seeds (default 5)
@@ -165,12 +163,11 @@ impl WanArgs {
     fn terms(&self) -> io::Result<Terms> {
         let side = if self.from { Side::Receiver } else { Side::Sender };
         let usual = if self.quick { QUICK_SEEDS } else { SEEDS };
-        let stream = if self.quick { QUICK_SECONDS } else { STREAM_SECONDS };
         Ok(Terms {
             congestion: self.congestion.clone(),
             side,
             graph: self.graph_of(side)?,
-            stream: Duration::from_secs_f64(self.seconds.unwrap_or(stream)),
+            stream: self.seconds.or(self.quick.then_some(QUICK_SECONDS)).map(Duration::from_secs_f64),
             objects: !self.no_objects,
             seeds: (self.seed..).take(self.seeds.unwrap_or(usual) as usize).collect(),
         })

@@ -23,14 +23,17 @@ const STALLED_AFTER: Duration = Duration::from_secs(5);
 /// And until it is given up.
 const SILENT_AFTER: Duration = Duration::from_secs(15);
 
-/// How many connections that stay are made, asked again or closed in a second.
+/// How many connections that stay are made or asked again in a second.
 const STANDING_RATE: u64 = 20_000;
+
+/// How many of them are closed in a second: what the queue of a TAP takes in, the answers of a kernel included.
+const LEAVING_RATE: u64 = 10_000;
 
 /// How long what is idle may take to come to rest before memory is read.
 const REST: Duration = Duration::from_secs(2);
 
 /// How long everything may take to be gone in the end, beyond the time in TIME-WAIT.
-const LEAVE_TIME_MAX: Duration = Duration::from_secs(20);
+const LEAVE_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// What the client's stack says of itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -207,12 +210,12 @@ impl<'a, N: Net> Client<'a, N> {
 
     /// Closes everything and waits until nothing is left.
     fn leave(&mut self, look: &impl Fn() -> Look) -> io::Result<Left> {
-        let mut pace = Pace::new(STANDING_RATE);
-        while !self.connections.is_empty() {
-            let keys: Vec<usize> = self.connections.iter().map(|(key, _)| key).take(UNDER_WAY_MAX).collect();
-            let due = pace.due(keys.len());
-            for key in keys.into_iter().take(due) {
-                drop(self.connections.remove(key));
+        let mut pace = Pace::new(LEAVING_RATE);
+        let mut leaving = std::mem::take(&mut self.connections);
+        let mut keys: Vec<usize> = leaving.iter().map(|(key, _)| key).collect();
+        while !keys.is_empty() {
+            for key in keys.split_off(keys.len() - pace.due(keys.len())) {
+                drop(leaving.remove(key));
             }
             self.step()?;
         }

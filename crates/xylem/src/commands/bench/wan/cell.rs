@@ -66,6 +66,16 @@ impl Cell {
         cells
     }
 
+    /// How long a stream lasts here unless somebody says otherwise: some tens of round trips at least, so that a loss more or
+    /// less decides nothing, and slow start still counts.
+    pub fn stream(&self) -> Duration {
+        Duration::from_secs(match self.round_trip_ms {
+            ..10 => 3,
+            10..50 => 4,
+            50.. => 8,
+        })
+    }
+
     /// Frames that may wait before the link.
     pub fn queue_frames(&self) -> u64 {
         let frame_bits = 8 * (LinkModel::default().mtu + LINK_HEADER_BYTES) as u64;

@@ -27,12 +27,19 @@ pub struct Terms {
     pub side: Side,
     /// The text of its graph, with everything said.
     pub graph: String,
-    /// How long a stream lasts.
-    pub stream: Duration,
+    /// How long a stream lasts, if it is the same in all cells.
+    pub stream: Option<Duration>,
     /// Whether small objects are fetched.
     pub objects: bool,
     /// The seeds of the links.
     pub seeds: Vec<u64>,
+}
+
+impl Terms {
+    /// How long a stream lasts in this cell.
+    pub fn stream_in(&self, cell: &Cell) -> Duration {
+        self.stream.unwrap_or_else(|| cell.stream())
+    }
 }
 
 /// Who has the turn.
@@ -156,16 +163,17 @@ fn turn(
     interruption.check()?;
     let xylem = (contestant == Contestant::Xylem).then_some(terms.side);
     let place = Place::make(cell, seed, xylem)?;
+    let stream = terms.stream_in(cell);
     let order = |side| Order {
         side,
         graph: (xylem == Some(side)).then(|| terms.graph.clone()),
         congestion: terms.congestion.clone(),
         at: server_at(),
-        stream_ms: terms.stream.as_millis() as u64,
+        stream_ms: stream.as_millis() as u64,
         objects: terms.objects,
     };
     let objects = OBJECT_TIME_MAX * if terms.objects { OBJECTS_EACH as u32 } else { 0 };
-    let until = Instant::now() + terms.stream + objects + AROUND;
+    let until = Instant::now() + stream + objects + AROUND;
     let start = |side| Ends::start(Some(place.of(side)), "wan-end", &order(side));
     let sender = start(Side::Sender)?;
     sender.ready(until, interruption)?;
@@ -178,16 +186,16 @@ fn turn(
     let sent: Answer = sender.hear(until, interruption)?;
     drop((sender, receiver));
     let carried = place.finish()?;
-    Ok(Figures::of(terms, &received, &sent, &carried))
+    Ok(Figures::of(stream, &received, &sent, &carried))
 }
 
 impl Figures {
-    fn of(terms: &Terms, received: &Answer, sent: &Answer, carried: &Carried) -> Figures {
+    fn of(stream: Duration, received: &Answer, sent: &Answer, carried: &Carried) -> Figures {
         let segments = received.bytes as f64 / (sent.segment_size.max(1)) as f64;
         let again = sent.retransmitted as f64;
         let [there, back] = &carried.ways;
         Figures {
-            goodput_mbps: 8e-6 * received.bytes as f64 / terms.stream.as_secs_f64(),
+            goodput_mbps: 8e-6 * received.bytes as f64 / stream.as_secs_f64(),
             retransmitted_share: again / (segments + again).max(1.0),
             objects_ms: received.objects_ms.clone(),
             objects_failed: received.objects_failed,

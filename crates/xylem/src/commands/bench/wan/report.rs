@@ -70,11 +70,10 @@ impl Report {
             "congestion": self.terms.congestion,
             "direction": self.direction(),
             "seeds": self.terms.seeds,
-            "stream_seconds": self.terms.stream.as_secs_f64(),
             "objects": if self.terms.objects { OBJECTS } else { 0 },
             "object_bytes": OBJECT_BYTES,
             "tuning": TUNING.map(|(name, value)| format!("{name}={value}")),
-            "rows": self.rows.iter().map(Report::row).collect::<Vec<_>>(),
+            "rows": self.rows.iter().map(|row| self.row(row)).collect::<Vec<_>>(),
             "summary": {
                 "cells": summary.cells,
                 "goodput_ratio": summary.goodput,
@@ -87,12 +86,13 @@ impl Report {
         })
     }
 
-    fn row(row: &Row) -> Json {
+    fn row(&self, row: &Row) -> Json {
         let ratio = row.goodput_ratio();
         let object = |figures: &[Figures], hundredths| Row::object_percentile(figures, hundredths);
         json!({
             "cell": row.cell.to_string(),
             "link": row.cell.link().to_string(),
+            "stream_seconds": self.terms.stream_in(&row.cell).as_secs_f64(),
             "goodput_ratio": ratio.map(|it| it.median),
             "goodput_ratio_spread": ratio.map(|it| [it.least, it.most]),
             "object_p50_ms": { "kernel": object(&row.kernel, 50), "xylem": object(&row.xylem, 50) },
@@ -117,10 +117,9 @@ impl Report {
             Side::Receiver => "receiving from a kernel",
         };
         let mut text = format!(
-            "  Xylem {side} and a kernel doing the same, {}, {} seeds, streams of {} s\n\n",
+            "  Xylem {side} and a kernel doing the same, {}, {} seeds\n\n",
             self.terms.congestion,
             self.terms.seeds.len(),
-            self.terms.stream.as_secs_f64()
         );
         let _ = writeln!(
             text,
