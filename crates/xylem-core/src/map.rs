@@ -236,7 +236,8 @@ mod tests {
     fn look_ups(count: u64) -> (u64, u64) {
         let map: Map<Counted, u8> = Map::new(2 * count as usize, &mut Random::seeded(1));
         let held: Vec<_> = (0..count).map(|key| map.bind(Counted(key), 0).expect("there is room")).collect();
-        (HASHED.set(0), COMPARED.set(0));
+        HASHED.set(0);
+        COMPARED.set(0);
         for key in (0..1000).map(|step| step * (count / 1000)) {
             assert_eq!(map.find(&Counted(key)), Some(0));
             assert_eq!(map.find(&Counted(key + count)), None);

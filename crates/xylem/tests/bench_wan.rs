@@ -16,14 +16,14 @@ fn a_cell_over_the_long_link_with_both_contestants() {
         return;
     }
     for direction in [&[][..], &["--from"]] {
-        let arguments = ["wan", "--full", "--cells", "20ms-10M-1%-deep-ordered", "--seeds", "2", "--seconds", "0.5"];
+        let arguments = ["wan", "--full", "--cells", "20ms-10M-0%-deep-ordered", "--seeds", "2", "--seconds", "0.5"];
         let result = measured(&[&arguments, direction].concat());
         assert_eq!(result["bench"], "wan");
         assert_eq!(result["direction"], if direction.is_empty() { "to" } else { "from" });
         assert_eq!(result["seeds"], serde_json::json!([1, 2]));
         let [row] = &rows(&result)[..] else { panic!("expected a row: {result}") };
-        assert_eq!(row["cell"], "20ms-10M-1%-deep-ordered");
-        assert_eq!(row["link"], "rate=10Mb/s delay=10ms loss=1% queue=100");
+        assert_eq!(row["cell"], "20ms-10M-0%-deep-ordered");
+        assert_eq!(row["link"], "rate=10Mb/s delay=10ms queue=100");
         for stack in ["kernel", "xylem"] {
             let each = row[stack].as_array().expect("figures of every seed");
             assert_eq!(each.len(), 2, "{row}");

@@ -89,7 +89,10 @@ impl Town {
             });
             server.set_nonblocking(true).expect("it can be");
             self.until("open", || match client.poll_opened(Waker::noop()) {
-                Poll::Ready(answer) => Some(answer.expect("somebody listens")),
+                Poll::Ready(answer) => {
+                    answer.expect("somebody listens");
+                    Some(())
+                }
                 Poll::Pending => None,
             });
             ends.push((client, server));

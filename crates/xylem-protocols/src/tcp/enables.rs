@@ -51,7 +51,7 @@ impl TcpProtocol {
                 let ports = self.config.ports;
                 let first = enabling.random.below(u64::from(ports.count())) as u32;
                 let mut bound = None;
-                for port in ports.from_number(first) {
+                for port in ports.beginning_at(first) {
                     match self.bind_listener(address, port, listener) {
                         Err(EnableError::InUse) => {}
                         other => {

@@ -35,7 +35,7 @@ impl PortRange {
     }
 
     /// All of them, beginning with number `number` (modulo their count) and coming round to the ones before it.
-    pub(super) fn from_number(self, number: u32) -> impl Iterator<Item = Port> {
+    pub(super) fn beginning_at(self, number: u32) -> impl Iterator<Item = Port> {
         let count = self.count();
         // A remainder below the count leaves the sum within the range.
         (0..count).map(move |step| Port(self.first.0 + ((number % count + step) % count) as u16))
@@ -84,7 +84,7 @@ mod tests {
     fn every_port_of_a_range_comes_once_wherever_it_begins() {
         for (text, number) in [("1024-65535", 70_000), ("1-65535", 65_534), ("7-7", 5), ("49152-65535", 0)] {
             let range: PortRange = text.parse().expect("a range");
-            let ports: Vec<Port> = range.from_number(number).collect();
+            let ports: Vec<Port> = range.beginning_at(number).collect();
             let all: BTreeSet<Port> = ports.iter().copied().collect();
             assert_eq!((ports.len(), all.len()), (range.count() as usize, range.count() as usize), "{text}");
             assert_eq!((all.first(), all.last()), (Some(&range.first), Some(&range.last)), "{text}");

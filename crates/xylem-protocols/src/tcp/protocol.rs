@@ -102,7 +102,7 @@ impl TcpProtocol {
             return self.bind_ends(ends(port), opening.path).map(|binding| (ends(port), binding));
         }
         let first = opening.random.below(u64::from(ports.count())) as u32;
-        for port in ports.from_number(first) {
+        for port in ports.beginning_at(first) {
             match self.bind_ends(ends(port), opening.path) {
                 Err(OpenError::InUse) => {}
                 other => return other.map(|binding| (ends(port), binding)),

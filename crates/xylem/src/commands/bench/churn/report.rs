@@ -206,7 +206,7 @@ mod tests {
     fn every_fault_is_named() {
         let mut answer = Answer { answered: 10, ..Answer::default() };
         let row = |answer: &Answer| Row { peer: Peer::Xylem, answer: Ok(answer.clone()) };
-        assert_eq!(row(&answer).faults(10), [String::new(); 0]);
+        assert_eq!(row(&answer).faults(10), Vec::<String>::new());
         answer.churned.failed = 1;
         answer.churned.silent = 2;
         answer.churned.lost_wake_ups = 3;
