@@ -4,51 +4,59 @@
 mod host;
 
 use host::{pair, right, within};
-use std::io::{Read, Write};
+use std::io::ErrorKind;
 use std::sync::mpsc;
 use std::time::Duration;
 use xylem::net::xylem::{Idle, Xylem};
-use xylem::net::{Net, Token};
-use xylem_host::net::TcpStream;
+use xylem::net::{Datagrams, Net, Token};
+use xylem_host::net::UdpSocket;
 use xylem_host::shell::Shell;
 
-/// A server with an inline stack that waits without a limit: its only work is what comes over the wire.
+/// The last datagram.
+const LAST: u8 = 9;
+/// What the server has before a datagram comes, to fall asleep.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A server with an inline stack that waits without a limit. Once its protocols have started they set hardly a timer, so
+/// that nothing but what comes over the wire wakes it: without that it sleeps longer than the test may take.
 #[test]
 fn a_server_that_sleeps_is_woken_by_frames_of_a_wire() {
     within(Duration::from_secs(60), || {
         let (left, right_stack) = pair(Shell::Inline);
         let (ready, listens) = mpsc::channel();
+        let its = right_stack.clone();
         let server = std::thread::spawn(move || {
             let mut net = Xylem::new(&right_stack, Idle::Sleep).expect("a descriptor is free");
-            let listener = net.listen(right(7), 16, Token(0)).expect("nobody has the port");
+            let socket = net.datagrams(right(7), Token(0)).expect("nobody has the port");
             ready.send(()).expect("the client waits for it");
-            let (mut stream, mut tokens) = (None, Vec::new());
+            let mut tokens = Vec::new();
             loop {
                 net.wait(&mut tokens, None).expect("the network stays");
                 tokens.clear();
-                if stream.is_none() {
-                    stream = net.accept(&listener, Token(1)).ok().map(|(stream, _)| stream);
-                }
                 let mut byte = [0];
-                match stream.as_mut().map(|stream| stream.read(&mut byte)) {
-                    Some(Ok(0)) => return,
-                    Some(Ok(_)) => stream.as_mut().expect("it was read from").write_all(&byte).expect("there is room"),
-                    _ => {}
+                loop {
+                    match socket.recv_from(&mut byte) {
+                        Ok((_, from)) => socket.send_to(&byte, from).expect("there is room"),
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                        Err(error) => panic!("receive: {error}"),
+                    };
+                    if byte == [LAST] {
+                        return;
+                    }
                 }
             }
         });
         listens.recv().expect("it listens");
-        let mut client = TcpStream::connect_on(&left, right(7)).expect("somebody listens");
-        for round in 0..50 {
-            client.write_all(&[round]).expect("open");
-            let mut byte = [0];
-            client.read_exact(&mut byte).expect("an answer");
-            assert_eq!(byte, [round]);
+        while its.instance().deadline_count() > 0 {
+            std::thread::sleep(PAUSE);
         }
-        client.shutdown(std::net::Shutdown::Write).expect("open");
-        // Its end is the client's: without turns of ours the FIN would be the last to leave.
-        while !server.is_finished() {
-            left.turn();
+        let client = UdpSocket::bind_on(&left, ("10.0.0.1", 0)).expect("a port is free");
+        for round in 0..=LAST {
+            std::thread::sleep(PAUSE);
+            client.send_to(&[round], right(7)).expect("there is a way");
+            let mut byte = [0];
+            client.recv_from(&mut byte).expect("an answer");
+            assert_eq!(byte, [round]);
         }
         server.join().expect("no panic");
     });
