@@ -206,4 +206,52 @@ mod tests {
         assert_eq!(held.len(), SHARDS, "one key a shard");
         assert_eq!(map.len(), SHARDS);
     }
+
+    /// A key that counts how often it is hashed and compared.
+    #[derive(Clone, Copy, Debug)]
+    struct Counted(u64);
+
+    thread_local! {
+        static HASHED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+        static COMPARED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
+
+    impl Hash for Counted {
+        fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+            HASHED.set(HASHED.get() + 1);
+            self.0.hash(state);
+        }
+    }
+
+    impl PartialEq for Counted {
+        fn eq(&self, other: &Counted) -> bool {
+            COMPARED.set(COMPARED.get() + 1);
+            self.0 == other.0
+        }
+    }
+
+    impl Eq for Counted {}
+
+    /// Hashes and comparisons of a thousand look-ups among `count` keys.
+    fn look_ups(count: u64) -> (u64, u64) {
+        let map: Map<Counted, u8> = Map::new(2 * count as usize, &mut Random::seeded(1));
+        let held: Vec<_> = (0..count).map(|key| map.bind(Counted(key), 0).expect("there is room")).collect();
+        HASHED.set(0);
+        COMPARED.set(0);
+        for key in (0..1000).map(|step| step * (count / 1000)) {
+            assert_eq!(map.find(&Counted(key)), Some(0));
+            assert_eq!(map.find(&Counted(key + count)), None);
+        }
+        let counts = (HASHED.get(), COMPARED.get());
+        drop(held);
+        counts
+    }
+
+    #[test]
+    fn a_look_up_takes_as_many_steps_among_a_hundred_thousand_as_among_a_thousand() {
+        let (few, many) = (look_ups(1_000), look_ups(100_000));
+        assert_eq!((few.0, many.0), (2000, 2000), "each is hashed once");
+        // One comparison that holds, and by chance a few whose seven bits of the hash are the same.
+        assert!(few.1 >= 1000 && few.1 <= 1150 && many.1 >= 1000 && many.1 <= 1150, "{few:?} {many:?}");
+    }
 }

@@ -68,6 +68,12 @@ pub trait Protocol: Send + Sync {
         Handled::No
     }
 
+    /// How many such entries it keeps: conversations that are over and not yet forgotten (TIME-WAIT), counted apart from
+    /// paths.
+    fn lingering(&self) -> usize {
+        0
+    }
+
     /// When `timeout` wants to be called next.
     fn deadline(&self) -> Option<Instant> {
         None

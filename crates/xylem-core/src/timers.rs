@@ -23,6 +23,9 @@ pub struct Wheel<T> {
     /// Due already.
     due: Vec<(Instant, T)>,
     len: usize,
+    /// How often an entry was put somewhere.
+    #[cfg(test)]
+    placed: u64,
 }
 
 #[derive(Debug)]
@@ -46,7 +49,14 @@ impl<T> Wheel<T> {
     /// An empty wheel at `now`.
     pub fn new(now: Instant) -> Wheel<T> {
         let levels = std::array::from_fn(|_| Level { occupied: 0, slots: std::array::from_fn(|_| Vec::new()) });
-        Wheel { tick: now.as_nanos() >> TICK_BITS, levels, due: Vec::new(), len: 0 }
+        Wheel {
+            tick: now.as_nanos() >> TICK_BITS,
+            levels,
+            due: Vec::new(),
+            len: 0,
+            #[cfg(test)]
+            placed: 0,
+        }
     }
 
     /// How many entries it holds.
@@ -93,6 +103,10 @@ impl<T> Wheel<T> {
     }
 
     fn place(&mut self, deadline: Instant, value: T) {
+        #[cfg(test)]
+        {
+            self.placed += 1;
+        }
         let tick = tick_of(deadline);
         if tick <= self.tick {
             self.due.push((deadline, value));
@@ -169,5 +183,32 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// How often each of ten thousand timers is put somewhere on average, on a wheel on which `others` wait as well.
+    fn steps(others: u64) -> f64 {
+        let mut random = Random::seeded(1);
+        let mut wheel = Wheel::default();
+        let later = Instant::ZERO + Duration::from_secs(3600);
+        (0..others).for_each(|id| wheel.insert(later + Duration::from_micros(random.below(1_000_000)), id));
+        wheel.placed = 0;
+        let mut now = Instant::ZERO;
+        for id in 0..10_000 {
+            wheel.insert(now + Duration::from_micros(random.below(3_000_000)), id);
+            now = now + Duration::from_micros(100);
+            while wheel.expire(now).is_some() {}
+        }
+        while wheel.len() as u64 > others {
+            now = now + Duration::from_millis(1);
+            while wheel.expire(now).is_some() {}
+        }
+        wheel.placed as f64 / 10_000.0
+    }
+
+    #[test]
+    fn a_timer_takes_as_many_steps_among_a_hundred_thousand_as_among_a_thousand() {
+        let (few, many) = (steps(1_000), steps(100_000));
+        assert!(few <= LEVELS as f64 && many <= LEVELS as f64, "{few} {many}");
+        assert!((few - many).abs() < 0.01, "{few} {many}");
     }
 }

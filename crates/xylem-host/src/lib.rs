@@ -7,6 +7,7 @@ pub mod child;
 pub mod clock;
 pub mod device;
 pub mod interface;
+pub mod kernel_tcp;
 pub mod namespace;
 pub mod net;
 pub mod packet;

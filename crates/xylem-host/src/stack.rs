@@ -15,6 +15,7 @@ pub use builder::{BuildError, Builder, GraphSource};
 pub(crate) use core::Core;
 pub use default::{NO_DEFAULT, default_stack};
 
+use crate::device::Alarm;
 use crate::shell::{self, Ended, Shell, ShellThread};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -111,6 +112,12 @@ impl Stack {
     /// ([`arrive`](Stack::arrive)). False if one is awake still.
     pub fn settle(&self, limit: Duration) -> bool {
         self.core.waiters.settle(limit)
+    }
+
+    /// What wakes whoever sleeps in place of an inline stack, between [`Alarm::lie_down`] and [`Alarm::rise`]: devices
+    /// without a descriptor ring it, and other threads whose work wants an earlier turn.
+    pub fn alarm(&self) -> &Alarm {
+        &self.core.alarm
     }
 
     /// Runs until nothing is left to send: every path of a conversation has gone, chains kept for replies aside. What

@@ -215,6 +215,11 @@ impl Instance {
         lock(&self.kept).len()
     }
 
+    /// How many conversations are over and not yet forgotten (TIME-WAIT): entries of protocols, without paths.
+    pub fn lingering_count(&self) -> usize {
+        self.nodes.iter().filter_map(|node| node.protocol.as_ref()).map(|protocol| protocol.lingering()).sum()
+    }
+
     /// How many deadlines stand on the wheel.
     pub fn deadline_count(&self) -> usize {
         lock(&self.wheel).len()

@@ -32,20 +32,20 @@ impl Alarm {
     }
 
     /// The sleeper says that it will sleep, and looks at its work once more behind this.
-    pub(crate) fn lie_down(&self) {
+    pub fn lie_down(&self) {
         self.0.asleep.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }
 
     /// The sleeper is up again; forgets what rang.
-    pub(crate) fn rise(&self) {
+    pub fn rise(&self) {
         if !self.0.asleep.swap(false, Ordering::SeqCst) {
             self.0.waker.rest();
         }
     }
 
     /// What the sleeper waits for.
-    pub(crate) fn waker(&self) -> &Waker {
+    pub fn waker(&self) -> &Waker {
         &self.0.waker
     }
 }

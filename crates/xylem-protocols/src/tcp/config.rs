@@ -7,6 +7,7 @@ use super::cookie::CookieUse;
 use super::ecn::EcnUse;
 use super::fast_open::FastOpenUse;
 use super::path_mtu::MtuProbing;
+use super::ports::PortRange;
 use xylem_core::Duration;
 
 /// Settings of one TCP in one graph.
@@ -21,6 +22,8 @@ pub struct TcpConfig {
     pub send_buffer: usize,
     /// How far that grows with what may be in flight; no growth if it is no more.
     pub send_buffer_max: usize,
+    /// The ports of connections whose application asks for none.
+    pub ports: PortRange,
     /// Connections at once.
     pub connections_max: usize,
     /// Standing passive opens at once.
@@ -105,6 +108,7 @@ impl Default for TcpConfig {
             receive_buffer_max: 4 << 20,
             send_buffer: 256 * 1024,
             send_buffer_max: 4 << 20,
+            ports: PortRange::default(),
             connections_max: 65_536,
             enables_max: 1024,
             embryos_max: 16_384,

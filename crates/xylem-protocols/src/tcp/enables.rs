@@ -3,7 +3,6 @@
 
 use super::embryo::Embryos;
 use super::fast_open::Pending;
-use super::ports::{DYNAMIC_PORTS, dynamic_ports};
 use super::protocol::{TcpProtocol, lock};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -49,9 +48,10 @@ impl TcpProtocol {
                 port
             }
             None => {
-                let first = enabling.random.below(u64::from(DYNAMIC_PORTS)) as u32;
+                let ports = self.config.ports;
+                let first = enabling.random.below(u64::from(ports.count())) as u32;
                 let mut bound = None;
-                for port in dynamic_ports(first) {
+                for port in ports.beginning_at(first) {
                     match self.bind_listener(address, port, listener) {
                         Err(EnableError::InUse) => {}
                         other => {

@@ -63,5 +63,6 @@ pub use ecn::EcnUse;
 pub use fast_open::FastOpenUse;
 pub use moving::QUEUED_MAX;
 pub use path_mtu::MtuProbing;
+pub use ports::{NoPortRange, PortRange};
 pub use protocol::TcpProtocol;
 pub use session::TcpSession;

@@ -12,7 +12,6 @@ use super::fast_open::Granting;
 use super::fast_open_cache::{Known, REFUSED_FOR, Servers};
 use super::isn::Beginnings;
 use super::moving::Parts;
-use super::ports::{DYNAMIC_PORTS, dynamic_ports};
 use super::segment::Quotation;
 use super::session::TcpSession;
 use super::soonest::Soonest;
@@ -95,14 +94,15 @@ impl TcpProtocol {
         let address = facts.local.ok_or(missing("a local address"))?;
         let remote = Endpoint { address: facts.remote.ok_or(missing("a remote address"))?, port: remote };
         let ends = |port| Ends { local: Endpoint { address, port }, remote };
-        if !ends(local.unwrap_or(Port::DYNAMIC_FIRST)).are_peers() {
+        let ports = self.config.ports;
+        if !ends(local.unwrap_or(ports.first())).are_peers() {
             return Err(OpenError::NotAPeer(remote.address));
         }
         if let Some(port) = local {
             return self.bind_ends(ends(port), opening.path).map(|binding| (ends(port), binding));
         }
-        let first = opening.random.below(u64::from(DYNAMIC_PORTS)) as u32;
-        for port in dynamic_ports(first) {
+        let first = opening.random.below(u64::from(ports.count())) as u32;
+        for port in ports.beginning_at(first) {
             match self.bind_ends(ends(port), opening.path) {
                 Err(OpenError::InUse) => {}
                 other => return other.map(|binding| (ends(port), binding)),
@@ -229,6 +229,10 @@ impl Protocol for TcpProtocol {
         let left = whole.saturating_sub(Duration::from_millis(u64::from(entry.waited)));
         lock(&self.time_waits).add(entry, now + left);
         Handled::Yes
+    }
+
+    fn lingering(&self) -> usize {
+        lock(&self.time_waits).len()
     }
 
     fn deadline(&self) -> Option<Instant> {

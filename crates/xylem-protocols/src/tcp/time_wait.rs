@@ -6,7 +6,7 @@ use super::ends::Ends;
 use super::segment::Segment;
 use super::soonest::Soonest;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use xylem_core::{Duration, Endpoint, Instant, Keyed, Random, Record};
 use xylem_wire::{Port, SequenceNumber, TcpFlags};
@@ -84,21 +84,37 @@ impl Entry {
     }
 }
 
-/// All connections in TIME-WAIT that have no path.
+/// All connections in TIME-WAIT that have no path. All wait equally long, so that the order in which they came is the order
+/// in which they end: a queue, in which every step costs the same however many wait.
 #[derive(Debug)]
 pub(crate) struct TimeWaits {
-    all: HashMap<Ends, (Entry, Instant), Keyed>,
-    by_end: BTreeSet<(Instant, Ends)>,
+    /// Each with its number, in the order of coming.
+    all: HashMap<Ends, (Entry, u64), Keyed>,
+    /// Sooner ends first. What has gone before its time, or waits anew, stands here until it comes to the front: it is told
+    /// by its number, which is not the one in `all`.
+    queue: VecDeque<Place>,
+    came: u64,
     limit: usize,
     soonest: Soonest,
 }
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    end: Instant,
+    number: u64,
+    ends: Ends,
+}
+
+/// The queue is cleared of those that have gone when they are more than those that wait, and than this.
+const GONE_MIN: usize = 64;
 
 impl TimeWaits {
     /// None yet, and at most `limit` of them ever at once.
     pub fn new(limit: usize, random: &mut Random) -> TimeWaits {
         TimeWaits {
             all: HashMap::with_hasher(Keyed::new(random)),
-            by_end: BTreeSet::new(),
+            queue: VecDeque::new(),
+            came: 0,
             limit: limit.max(1),
             soonest: Soonest::never(),
         }
@@ -113,23 +129,27 @@ impl TimeWaits {
         self.all.get(ends).map(|(entry, _)| *entry)
     }
 
-    /// Waits until `end` with `entry`; the one that would end first makes way if there are too many.
+    /// Waits until `end` with `entry`; the one that would end first makes way if there are too many. Whoever has waited
+    /// elsewhere already waits as long as those before it, though: so the queue stays in order, and longer is no harm.
     pub fn add(&mut self, entry: Entry, end: Instant) {
         let ends = entry.ends();
-        self.remove(&ends);
-        if self.all.len() >= self.limit
-            && let Some((_, first)) = self.by_end.first().copied()
-        {
-            self.remove(&first);
+        self.all.remove(&ends);
+        if self.all.len() >= self.limit {
+            self.clear_front();
+            if let Some(first) = self.queue.pop_front() {
+                self.all.remove(&first.ends);
+            }
         }
-        self.all.insert(ends, (entry, end));
-        self.by_end.insert((end, ends));
+        let end = self.queue.back().map_or(end, |last| end.max(last.end));
+        let number = self.came;
+        self.came += 1;
+        self.all.insert(ends, (entry, number));
+        self.queue.push_back(Place { end, number, ends });
         self.tell_soonest();
     }
 
     pub fn remove(&mut self, ends: &Ends) {
-        if let Some((_, end)) = self.all.remove(ends) {
-            self.by_end.remove(&(end, *ends));
+        if self.all.remove(ends).is_some() {
             self.tell_soonest();
         }
     }
@@ -139,18 +159,36 @@ impl TimeWaits {
         self.soonest.clone()
     }
 
-    fn tell_soonest(&self) {
-        self.soonest.set(self.by_end.first().map(|(end, _)| *end));
+    /// Whether this place in the queue is one that waits.
+    fn waits(&self, place: &Place) -> bool {
+        self.all.get(&place.ends).is_some_and(|(_, number)| *number == place.number)
+    }
+
+    /// Takes those from the front of the queue that have gone.
+    fn clear_front(&mut self) {
+        while self.queue.front().is_some_and(|first| !self.waits(first)) {
+            self.queue.pop_front();
+        }
+    }
+
+    fn tell_soonest(&mut self) {
+        self.clear_front();
+        if self.queue.len() > GONE_MIN.max(2 * self.all.len()) {
+            let mut queue = std::mem::take(&mut self.queue);
+            queue.retain(|place| self.waits(place));
+            self.queue = queue;
+        }
+        self.soonest.set(self.queue.front().map(|first| first.end));
     }
 
     /// Lets go of all that have waited long enough at `now`.
     pub fn expire(&mut self, now: Instant) {
-        while let Some((end, ends)) = self.by_end.first().copied() {
-            if end > now {
-                break;
+        while let Some(first) = self.queue.pop_front_if(|first| first.end <= now) {
+            if self.waits(&first) {
+                self.all.remove(&first.ends);
             }
-            self.remove(&ends);
         }
+        self.tell_soonest();
     }
 }
 
@@ -187,5 +225,41 @@ mod tests {
         assert_eq!(table.soonest().at(), Some(at(2)));
         table.expire(at(3));
         assert_eq!(table.len(), 0);
+    }
+
+    /// Against the obvious model, and however often the same ones wait anew, the queue stays as long as those that wait.
+    #[test]
+    fn whoever_waits_anew_or_goes_early_leaves_nothing_behind() {
+        for seed in 0..50 {
+            let mut random = Random::seeded(seed);
+            let mut table = TimeWaits::new(1000, &mut random);
+            let mut model: HashMap<Ends, Instant> = HashMap::new();
+            let mut now = Instant::ZERO;
+            for _ in 0..2000 {
+                let port = Port(1 + random.below(40) as u16);
+                let ends = Ends { local: Endpoint { port, ..Endpoint::default() }, remote: Endpoint::default() };
+                let entry = Entry::new(&ends, SequenceNumber(0), SequenceNumber(0), None, 0, Duration::ZERO);
+                match random.below(4) {
+                    0 => {
+                        table.remove(&ends);
+                        model.remove(&ends);
+                    }
+                    1 => {
+                        now = now + Duration::from_millis(random.below(300));
+                        table.expire(now);
+                        model.retain(|_, end| *end > now);
+                    }
+                    _ => {
+                        let end = now + Duration::from_secs(2);
+                        table.add(entry, end);
+                        model.insert(ends, end);
+                    }
+                }
+                assert_eq!(table.len(), model.len(), "seed {seed}");
+                assert_eq!(table.find(&ends).is_some(), model.contains_key(&ends), "seed {seed}");
+                assert_eq!(table.soonest().at(), model.values().min().copied(), "seed {seed}");
+                assert!(table.queue.len() <= GONE_MIN.max(2 * table.len()), "seed {seed}: {}", table.queue.len());
+            }
+        }
     }
 }

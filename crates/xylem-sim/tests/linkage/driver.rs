@@ -100,7 +100,7 @@ pub fn live(session: Box<dyn Session>, seed: u64) -> Transcript {
     for step in 0..60 {
         let refused = match random.below(12) {
             0..=4 => {
-                path.pop(message(&mut random), &mut out);
+                path.pop(&mut message(&mut random), &mut out);
                 false
             }
             5..=7 => {
@@ -157,8 +157,8 @@ pub fn pops(session: Box<dyn Session>, seed: u64, batched: bool) -> Transcript {
             assert!(batch.is_empty(), "a batch was not emptied");
             transcript.take(&mut out);
         } else {
-            for message in messages {
-                path.pop(message, &mut out);
+            for mut message in messages {
+                path.pop(&mut message, &mut out);
                 transcript.take(&mut out);
             }
         }

@@ -150,7 +150,7 @@ impl Host {
         let replies: Vec<Reply> = self.out.drain_replies().collect();
         replies.into_iter().for_each(|reply| self.reply(reply));
         if let (Some(path), false) = (&mut self.path, message.is_empty()) {
-            path.pop(message, &mut self.out);
+            path.pop(&mut message, &mut self.out);
             self.carry(log);
         }
     }

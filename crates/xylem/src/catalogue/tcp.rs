@@ -10,7 +10,7 @@ use xylem_graph::file::{
     Slot, Space, Uppers,
 };
 use xylem_protocols::tcp::congestion::Algorithm;
-use xylem_protocols::tcp::{CookieUse, EcnUse, FastOpenUse, MtuProbing, TcpConfig, TcpProtocol};
+use xylem_protocols::tcp::{CookieUse, EcnUse, FastOpenUse, MtuProbing, PortRange, TcpConfig, TcpProtocol};
 use xylem_wire::{Header, IpProtocol, Ipv4Header};
 
 pub(super) const ENTRY: Entry = Entry { description: DESCRIPTION, make };
@@ -52,6 +52,7 @@ const DESCRIPTION: Description = Description {
         choice("syn_cookies", COOKIES, "overflow", "SYNs answered without remembering them (RFC 4987)"),
         choice("fast_open", FAST_OPEN, "both", "sides of TCP Fast Open played where applications ask (RFC 7413)"),
         choice("mtu_probing", PROBING, "black_hole", "when the path's MTU is searched for (RFC 4821, RFC 8899)"),
+        with_default("ports", PORTS, DefaultValue::Text("49152-65535"), "ports of clients that ask for none"),
         number("connections", (16, 1 << 20), 65_536, "about so many connections at a time"),
         number("enables", (16, 65_536), 1024, "about so many standing passive opens at a time"),
         number("embryos", (1, 1 << 20), 16_384, "half-open connections at a time, over all enables"),
@@ -72,6 +73,12 @@ const DESCRIPTION: Description = Description {
 
 /// A size between the limits of a buffer.
 const SIZE: OptionKind = OptionKind::Size { min: BUFFER.0, max: BUFFER.1 };
+
+/// A range of ports.
+const PORTS: OptionKind = OptionKind::Custom {
+    expected: "ports from the first to the last, such as \"1024-65535\"",
+    accepts: |text| text.parse::<PortRange>().is_ok(),
+};
 
 const fn choice(
     name: &'static str,
@@ -151,6 +158,7 @@ fn config(settings: Settings<'_>, usual: TcpConfig) -> TcpConfig {
         mtu_probing: chosen(settings, "mtu_probing", PROBING, &PROBINGS, usual.mtu_probing),
         receive_buffer: size("receive_buffer", usual.receive_buffer),
         send_buffer: size("send_buffer", usual.send_buffer),
+        ports: settings.text("ports").and_then(|text| text.parse().ok()).unwrap_or(usual.ports),
         connections_max: count("connections", usual.connections_max),
         enables_max: count("enables", usual.enables_max),
         embryos_max: count("embryos", usual.embryos_max),
@@ -210,6 +218,7 @@ mod tests {
         for (word, meaning) in PROBING.iter().zip(PROBINGS) {
             assert_eq!(said(&format!("mtu_probing = {word}")).mtu_probing, meaning);
         }
+        assert_eq!(said("ports = \"1024-2047\"").ports.count(), 1024);
         let sizes = |config: TcpConfig| (config.receive_buffer, config.receive_buffer_max);
         assert_eq!(sizes(said("receive_buffer = 32KiB")), (32 << 10, 32 << 10), "who says a size means it");
         assert_eq!(sizes(said("receive_buffer = 32KiB, receive_buffer_max = 1MiB")), (32 << 10, 1 << 20));

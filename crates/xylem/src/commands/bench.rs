@@ -8,8 +8,11 @@
 //! | `measure.rs`, `ends.rs` | the repetitions, and the hold on the processes of both ends |
 //! | `order.rs`, `end.rs`, `network.rs` | what an end is told, its process, its sockets |
 //! | `round_trips.rs`, `stream.rs`, `connections.rs`, `idle.rs` | the loops of both ends |
+//! | `wan.rs`, `wan/` | transfers over an emulated long link, beside the kernel's |
+//! | `churn.rs`, `churn/` | very many connections, and very many a second |
 //! | `samples.rs`, `report.rs`, `machine.rs` | percentiles and medians, the table and the JSON |
 
+mod churn;
 mod connections;
 mod contestant;
 mod end;
@@ -23,6 +26,7 @@ mod report;
 mod round_trips;
 mod samples;
 mod stream;
+mod wan;
 mod work;
 
 use crate::cli::{Ending, complain, say};
@@ -71,9 +75,25 @@ pub enum BenchCommand {
     Crr(BenchArgs),
     /// Memory of many established connections in one process
     Idle(BenchArgs),
+    /// Transfers over a long, lossy, narrow link, beside the kernel's over the same one
+    Wan(wan::WanArgs),
+    /// Very many connections that stay, and very many a second that come and go: memory, TIME-WAIT, lost wake-ups
+    Churn(churn::ChurnArgs),
     /// One end; the other commands start it
     #[command(hide = true)]
     End {
+        /// Its order, as JSON
+        order: String,
+    },
+    /// One end of a churn
+    #[command(hide = true)]
+    ChurnEnd {
+        /// Its order, as JSON
+        order: String,
+    },
+    /// One end of a transfer over the long link
+    #[command(hide = true)]
+    WanEnd {
         /// Its order, as JSON
         order: String,
     },
@@ -135,20 +155,29 @@ impl BenchCommand {
             BenchCommand::Stream(args) => (Task::Stream, args),
             BenchCommand::Crr(args) => (Task::Crr, args),
             BenchCommand::Idle(args) => (Task::Idle, args),
+            BenchCommand::Wan(args) => return args.run(),
+            BenchCommand::Churn(args) => return args.run(),
+            BenchCommand::ChurnEnd { order } => return churn::end::run(&order),
             BenchCommand::End { order } => return end::run(&order),
+            BenchCommand::WanEnd { order } => return wan::end::run(&order),
         };
-        match args.measure(task) {
-            Ok(true) => Ending::Right,
-            Ok(false) => Ending::Wrong,
-            Err(error) if error.get_ref().is_some_and(|inner| inner.is::<Interrupted>()) => {
-                complain("interrupted; nothing is left behind");
-                // Both ends have ended: the values that held them are gone.
-                std::process::exit(interruption::EXIT_STATUS)
-            }
-            Err(error) => {
-                complain(error.to_string());
-                Ending::Unasked
-            }
+        ended(args.measure(task))
+    }
+}
+
+/// How a measurement ends: whether all was measured, or why not.
+fn ended(answer: io::Result<bool>) -> Ending {
+    match answer {
+        Ok(true) => Ending::Right,
+        Ok(false) => Ending::Wrong,
+        Err(error) if error.get_ref().is_some_and(|inner| inner.is::<Interrupted>()) => {
+            complain("interrupted; nothing is left behind");
+            // Both ends have ended: the values that held them are gone.
+            std::process::exit(interruption::EXIT_STATUS)
+        }
+        Err(error) => {
+            complain(error.to_string());
+            Ending::Unasked
         }
     }
 }

@@ -109,6 +109,10 @@ impl Xylem {
     fn sleep(&self, timeout: Option<Duration>) -> io::Result<()> {
         let inline = self.stack.shell() == Shell::Inline;
         self.ready.asleep.store(true, Ordering::SeqCst);
+        if inline {
+            // Before the look at the devices and the deadlines: what comes behind it rings.
+            self.stack.alarm().lie_down();
+        }
         fence(Ordering::SeqCst);
         let mut timeout = timeout;
         let mut descriptors: Vec<BorrowedFd<'_>> = Vec::new();
@@ -133,7 +137,13 @@ impl Xylem {
         if self.ready.is_empty() && !self.ready.interrupted.load(Ordering::SeqCst) {
             let mut sources = vec![Source::readable(&self.ready.waker)];
             sources.extend(descriptors.iter().map(Source::readable));
+            if inline {
+                sources.push(Source::readable(self.stack.alarm().waker()));
+            }
             poll::wait(&mut sources, timeout)?;
+        }
+        if inline {
+            self.stack.alarm().rise();
         }
         if !self.ready.asleep.swap(false, Ordering::SeqCst) {
             self.ready.waker.rest();

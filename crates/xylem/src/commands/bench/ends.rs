@@ -2,8 +2,9 @@
 //! line, and is ended by its number if it takes too long, if the user has had enough, or if this process dies.
 
 use super::end::READY;
-use super::order::{Answer, Order};
 use crate::commands::interruption::Interruption;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -23,11 +24,12 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Starts it. Called on a thread that stays: the kernel ties the process to the thread.
+    /// Starts it: `xylem bench` with the hidden command `kind` and its order. Called on a thread that stays: the kernel
+    /// ties the process to the thread.
     ///
     /// # Errors
     /// The program could not be started, or not in this namespace.
-    pub fn start(namespace: Option<&Namespace>, order: &Order) -> io::Result<Ends> {
+    pub fn start(namespace: Option<&Namespace>, kind: &str, order: &impl Serialize) -> io::Result<Ends> {
         // This very program, whatever has happened to its file since.
         const PROGRAM: &str = "/proc/self/exe";
         let mut command = match namespace {
@@ -35,7 +37,7 @@ impl Ends {
             None => Command::new(PROGRAM),
         };
         let order = serde_json::to_string(order).map_err(io::Error::other)?;
-        command.args(["bench", "end", &order]).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.args(["bench", kind, &order]).stdin(Stdio::null()).stdout(Stdio::piped());
         xylem_host::child::die_with_parent(&mut command);
         let mut child = command.spawn()?;
         let stdout = child.stdout.take();
@@ -57,9 +59,7 @@ impl Ends {
     pub fn ready(&self, until: Instant, interruption: &Interruption) -> io::Result<()> {
         match self.line(until, interruption)? {
             line if line == READY => Ok(()),
-            line => {
-                Err(io::Error::other(judge(&line)?.error.unwrap_or_else(|| format!("expected {READY}, got {line}"))))
-            }
+            line => Err(failure(&line)?.unwrap_or_else(|| io::Error::other(format!("expected {READY}, got {line}")))),
         }
     }
 
@@ -67,26 +67,31 @@ impl Ends {
     ///
     /// # Errors
     /// It failed, said nothing by `until`, or the user has had enough.
-    pub fn answer(mut self, until: Instant, interruption: &Interruption) -> io::Result<Answer> {
-        let mut line = self.line(until, interruption)?;
-        if line == READY {
-            line = self.line(until, interruption)?;
-        }
-        let answer = judge(&line)?;
+    pub fn answer<A: DeserializeOwned>(mut self, until: Instant, interruption: &Interruption) -> io::Result<A> {
+        let answer = self.hear(until, interruption);
         let begun = Instant::now();
         while self.child.try_wait()?.is_none() && begun.elapsed() < END_TIME_MAX {
             std::thread::sleep(Duration::from_millis(1));
         }
-        match answer.error {
-            Some(error) => Err(io::Error::other(error)),
-            None => Ok(answer),
+        answer
+    }
+
+    /// Waits for its answer and leaves it running.
+    ///
+    /// # Errors
+    /// As [`answer`](Ends::answer).
+    pub fn hear<A: DeserializeOwned>(&self, until: Instant, interruption: &Interruption) -> io::Result<A> {
+        let mut line = self.line(until, interruption)?;
+        if line == READY {
+            line = self.line(until, interruption)?;
         }
+        failure(&line)?.map_or_else(|| judge(&line), Err)
     }
 
     /// What it says went wrong, if it has said so by now.
     pub fn excuse(&self) -> Option<String> {
         let line = self.lines.recv_timeout(LOOK_EVERY).ok()?;
-        judge(&line).ok()?.error.map(|error| format!("the server: {error}"))
+        failure(&line).ok()?.map(|error| format!("the server: {error}"))
     }
 
     fn line(&self, until: Instant, interruption: &Interruption) -> io::Result<String> {
@@ -109,7 +114,18 @@ impl Ends {
     }
 }
 
-fn judge(line: &str) -> io::Result<Answer> {
+/// The part of every answer that says why there is none.
+#[derive(Deserialize)]
+struct Failure {
+    error: Option<String>,
+}
+
+/// What the answer says went wrong.
+fn failure(line: &str) -> io::Result<Option<io::Error>> {
+    judge::<Failure>(line).map(|answer| answer.error.map(io::Error::other))
+}
+
+fn judge<A: DeserializeOwned>(line: &str) -> io::Result<A> {
     serde_json::from_str(line).map_err(|error| io::Error::other(format!("expected an answer, got {line:?}: {error}")))
 }
 

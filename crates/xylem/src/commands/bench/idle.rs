@@ -81,7 +81,7 @@ fn whole(stream: &mut impl io::Read, bytes: &mut [u8]) -> io::Result<()> {
 }
 
 /// Lets this process have a descriptor a connection.
-fn allow_files(connections: usize) -> io::Result<()> {
+pub(super) fn allow_files(connections: usize) -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let wanted = connections as u64 + OTHER_FILES;
     let limit = getrlimit(Resource::Nofile);
@@ -110,7 +110,7 @@ impl Memory {
 }
 
 /// The resident memory of this process (proc_pid_statm(5), the second field, in pages).
-fn resident_bytes() -> u64 {
+pub(super) fn resident_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: u64 = text.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
     pages * rustix::param::page_size() as u64

@@ -3,7 +3,7 @@
 
 use super::contestant::{Contestant, Terms};
 use super::ends::Ends;
-use super::order::{Latency, Memory, Outcome, Task};
+use super::order::{Answer, Latency, Memory, Outcome, Task};
 use super::samples::Middle;
 use super::work::Work;
 use crate::commands::interruption::{Interrupted, Interruption};
@@ -157,9 +157,9 @@ impl Row {
         let until = (Instant::now() + span).min(end);
         let place = self.contestant.place(terms)?;
         let orders = self.contestant.orders(terms);
-        let start = |index: usize| Ends::start(place.of(orders[index].side), &orders[index]);
+        let start = |index: usize| Ends::start(place.of(orders[index].side), "end", &orders[index]);
         let first = start(0)?;
-        let answers = if orders.len() == 1 {
+        let answers: Vec<Answer> = if orders.len() == 1 {
             vec![first.answer(until, interruption)?]
         } else {
             first.ready(until, interruption)?;
@@ -169,8 +169,7 @@ impl Row {
                 Err(error) => return Err(first.excuse().map_or(error, io::Error::other)),
             }
         };
-        let part =
-            |of: fn(&super::order::Answer) -> &Option<Outcome>| answers.iter().find_map(|answer| of(answer).clone());
+        let part = |of: fn(&Answer) -> &Option<Outcome>| answers.iter().find_map(|answer| of(answer).clone());
         let missing = || io::Error::other("expected figures of both ends, got those of one");
         let client = part(|answer| &answer.client).ok_or_else(missing)?;
         let server = part(|answer| &answer.server).ok_or_else(missing)?;

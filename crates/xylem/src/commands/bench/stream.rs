@@ -19,23 +19,24 @@ const SEED: u64 = 1991;
 const PERIOD_BYTES: usize = 65_521;
 
 /// The content, so long that a write or a read can begin anywhere in its period.
-struct Content(Vec<u8>);
+pub(super) struct Content(Vec<u8>);
 
 impl Content {
-    fn new(write_bytes: usize) -> Content {
+    /// Content of which up to `write_bytes` are taken at once.
+    pub fn new(write_bytes: usize) -> Content {
         let mut period = vec![0; PERIOD_BYTES];
         Random::seeded(SEED).fill(&mut period);
         Content(period.iter().copied().cycle().take(PERIOD_BYTES + write_bytes).collect())
     }
 
     /// `count` bytes from this place of the stream on.
-    fn at(&self, place: u64, count: usize) -> &[u8] {
+    pub fn at(&self, place: u64, count: usize) -> &[u8] {
         let from = (place % PERIOD_BYTES as u64) as usize;
         &self.0[from..from + count]
     }
 
     /// Whether a sample of `bytes` is what stands at this place of the stream.
-    fn is_right(&self, place: u64, bytes: &[u8]) -> bool {
+    pub fn is_right(&self, place: u64, bytes: &[u8]) -> bool {
         let sample = SAMPLE_BYTES.min(bytes.len());
         let rest = bytes.len() - sample;
         bytes[..sample] == *self.at(place, sample) && bytes[rest..] == *self.at(place + rest as u64, sample)

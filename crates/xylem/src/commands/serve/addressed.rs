@@ -53,6 +53,15 @@ pub fn say(graph: &mut Graph, addresses: &Addresses) -> Result<(), String> {
     Ok(())
 }
 
+/// Says an option of the graph's only TCP.
+///
+/// # Errors
+/// The graph has not exactly one: what was expected, what it has, and the mend.
+pub fn say_of_tcp(graph: &mut Graph, option: &str, value: Value) -> Result<(), String> {
+    let tcp = only(graph, "tcp", option)?;
+    set(graph, &tcp, option, value)
+}
+
 /// The address the graph gives its only host, if it says one.
 pub fn address_of(graph: &Graph) -> Option<Cidr> {
     let name = only(graph, "ipv4", "").ok()?;
