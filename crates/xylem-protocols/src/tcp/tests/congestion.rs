@@ -15,6 +15,7 @@ fn knows(name: &str) -> bool {
     TcpConfig::default().algorithms.named(name).is_some()
 }
 
+/// RFC 9293 MAY-18.
 #[test]
 fn an_application_chooses_for_its_connection() {
     let config = TcpConfig { algorithms: Algorithms::default().with(&MINE), ..Script::config() };

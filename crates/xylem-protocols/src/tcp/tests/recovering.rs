@@ -108,7 +108,7 @@ fn the_first_window_after_a_lost_syn_is_one_segment() {
     script.raw_sent();
     script.push(10_000);
     script.expect(&[". 1+1000 ack 1"]);
-    assert_eq!(script.host.status(script.now, 0).retransmission_timeout, Duration::from_secs(3), "RFC 6298, 5.7");
+    assert_eq!(script.host.status(script.now, 0).retransmission_timeout, Duration::from_secs(3), "RFC 6298 5.7");
 }
 
 /// Each single segment of a transfer is lost in turn: the time it costs is at most a timeout and some round trips.
