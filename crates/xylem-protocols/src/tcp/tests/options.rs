@@ -273,3 +273,23 @@ fn every_mtu_from_the_least_to_jumbo_gives_its_segment() {
         assert_eq!(script.raw_sent()[0].data.len(), (mtu - 40).min(60_000), "{mtu}");
     }
 }
+
+/// A header of which the options stand in another buffer than the rest is read all the same, by demux and by the session.
+#[test]
+fn a_header_in_pieces_is_read() {
+    let (mut script, clock) = stamped();
+    for cut in [20, 24, 31] {
+        let number = 1 + 3 * script.host.connections[0].received.len() as u32 / 3;
+        let whole = script.build(&segment("P.", number, 1).data(b"abc").stamp(1001, clock)).to_vec();
+        let mut message = xylem_core::Message::from_bytes(&whole[..cut]);
+        message.append(xylem_core::Message::from_bytes(&whole[cut..]));
+        script.host.arrive(script.now, message);
+    }
+    assert_eq!(script.host.connections[0].received, b"abcabcabc");
+    let mut script = Script::listening(TcpConfig::default(), 4);
+    let whole = script.build(&segment("S", 0, 0).mss(700).stamp(5, 0)).to_vec();
+    let mut message = xylem_core::Message::from_bytes(&whole[..22]);
+    message.append(xylem_core::Message::from_bytes(&whole[22..]));
+    script.host.arrive(script.now, message);
+    assert_eq!(script.raw_sent()[0].options.timestamps.map(|timestamps| timestamps.echo.0), Some(5));
+}

@@ -104,6 +104,17 @@ fn rfc_8985_6_2_three_segments_beyond_a_hole_tell_a_loss() {
     assert!(script.raw_sent().iter().all(|sent| sent.header.sequence.since(script.ours) > 10_000));
 }
 
+/// RFC 6675 4-IsLost: three separate runs are as good as three segments, however short they are; two are not.
+#[test]
+fn rfc_6675_4_three_runs_beyond_a_hole_tell_a_loss() {
+    let mut script = in_flight(Script::config());
+    script.inject(segment(".", 1, 1).sack(&[(1001, 1301), (2001, 2301)]));
+    assert_eq!(standing(&mut script).1, 0);
+    script.raw_sent();
+    script.inject(segment(".", 1, 1).sack(&[(3001, 3301), (1001, 1301), (2001, 2301)]));
+    assert_eq!(script.raw_sent()[0].text, ". 1+1000 ack 1");
+}
+
 /// RFC 8985 6.2-5, RFC 8985 6.2-4b, RFC 6675 4-NextSeg-1: less than three wait for a quarter of the round trip, and no longer.
 #[test]
 fn rfc_8985_6_2_what_is_suspected_is_lost_after_the_reordering_window() {
@@ -430,7 +441,7 @@ fn a_recovery_lasts_until_all_is_acknowledged_that_was_sent_before_it() {
     assert!(standing(&mut script).0 < before, "another flight");
 }
 
-/// RFC 6675 5.1: losses of a flight that a timeout gave up do not reduce the window once more.
+/// RFC 6675 5.1: what is lost once more after a timeout goes again, and does not reduce the window once more.
 #[test]
 fn after_a_timeout_no_recovery_begins_before_it_is_over() {
     let mut script = in_flight(Script::config());
@@ -438,14 +449,23 @@ fn after_a_timeout_no_recovery_begins_before_it_is_over() {
     script.wait_ms(300);
     script.raw_sent();
     assert_eq!(standing(&mut script).0, 1000);
-    script.inject(segment(".", 1, 1001).sack(&[(2001, 3001)]));
     script.wait_ms(40);
-    script.inject(segment(".", 1, 2001));
-    let (window, _) = standing(&mut script);
+    script.inject(segment(".", 1, 1001));
+    script.wait_ms(40);
+    // Two new segments went out to see whether the timeout was one, and one of them tells that it was.
+    script.inject(segment(".", 1, 1001).sack(&[(11_001, 12_001)]));
+    script.wait_ms(40);
     script.raw_sent();
+    script.inject(segment(".", 1, 2001).sack(&[(11_001, 13_001)]));
     script.wait_ms(40);
-    script.inject(segment(".", 1, 3001).sack(&[(5001, 9001)]));
-    assert!(standing(&mut script).0 >= window, "{window} {:?}", standing(&mut script));
+    let sent: Vec<i32> = script.raw_sent().iter().map(|sent| sent.header.sequence.since(script.ours)).collect();
+    assert!(sent.len() >= 2 && sent.contains(&3001), "{sent:?}");
+    let (window, _) = standing(&mut script);
+    // Of what went again the first is lost, and what went behind it arrives.
+    let first = sent[0] as u32;
+    script.inject(segment(".", 1, first).sack(&[(first + 1000, first + 2000), (11_001, 13_001)]));
+    assert!(script.raw_sent().iter().any(|sent| sent.header.sequence.since(script.ours) == first as i32));
+    assert!(standing(&mut script).0 >= window && window >= 3000, "{window} {:?}", standing(&mut script));
 }
 
 /// RFC 8985 4: a peer that reports nothing gets neither probes of the tail nor RACK's timer.
