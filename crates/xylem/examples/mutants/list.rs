@@ -6,7 +6,6 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::process::Command;
-use xylem_core::Random;
 
 /// A small change of the code.
 #[derive(Clone, Debug, Deserialize)]
@@ -33,17 +32,13 @@ pub fn mutants(root: &Path) -> Result<Vec<Mutant>, Failure> {
 }
 
 /// `count` of them, the same for the same seed, in the order of the list, so that neighbours are built one after the other.
+/// Each is drawn by its own name: where the list changes in a part, the sample does too, and no more.
 pub fn sample(all: Vec<Mutant>, seed: u64, count: usize) -> Vec<Mutant> {
-    let mut random = Random::seeded(seed);
-    let mut places: Vec<usize> = (0..all.len()).collect();
-    let count = count.min(places.len());
-    for front in 0..count {
-        let other = front + random.below((places.len() - front) as u64) as usize;
-        places.swap(front, other);
-    }
-    places.truncate(count);
-    places.sort_unstable();
-    places.into_iter().map(|place| all[place].clone()).collect()
+    let draw = |mutant: &Mutant| Sha256::digest(format!("{seed} {}", mutant.name));
+    let mut lots: Vec<_> = all.iter().map(draw).collect();
+    lots.sort_unstable();
+    let Some(last) = lots.get(count) else { return all };
+    all.into_iter().filter(|mutant| draw(mutant) < *last).collect()
 }
 
 impl Mutant {
