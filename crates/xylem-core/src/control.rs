@@ -325,7 +325,8 @@ impl std::fmt::Debug for ShortName {
 pub enum Setting {
     /// Send small segments at once (switches Nagle's algorithm off; RFC 9293, MUST-17).
     NoDelay(bool),
-    /// Probe an idle peer after this time; `None` switches it off, which is the default (RFC 9293, MUST-24, MUST-25).
+    /// Probe an idle peer after this time; `None` switches it off, which is the default (RFC 9293, MUST-24, MUST-25,
+    /// MUST-27).
     KeepAlive(Option<Duration>),
     /// Give up when data stays unacknowledged this long (RFC 9293, MUST-21; RFC 5482). `None` is the default.
     UserTimeout(Option<Duration>),

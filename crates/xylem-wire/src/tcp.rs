@@ -23,7 +23,7 @@ header! {
         reserved: u8 [4] = Data sent 0,
         /// What the segment is about.
         flags: TcpFlags = Data,
-        /// Bytes the sender will take, not yet scaled (RFC 7323, section 2.2).
+        /// Bytes the sender will take, not yet scaled; a number without a sign (RFC 9293 MUST-1).
         window: u16 = Data,
         /// The Internet checksum of pseudo header, header, options and payload.
         checksum: u16 = Data,

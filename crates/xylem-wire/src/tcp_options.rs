@@ -43,10 +43,10 @@ impl TcpOptions {
         sack: SackBlocks::NONE,
         fast_open: None,
     };
-    /// Most that a window is shifted; a peer that asks for more gets this (RFC 7323, section 2.3).
+    /// Most that a window is shifted; a peer that asks for more gets this (RFC 7323 2.3-2).
     pub const WINDOW_SCALE_MAX: u8 = 14;
 
-    /// Reads the options between the fixed part and the payload.
+    /// Reads the options between the fixed part and the payload (RFC 9293 MUST-4).
     ///
     /// Unknown options are passed over by their length (RFC 9293 MUST-6), and so are known ones with a length that is
     /// not theirs. Options begin at any byte (MUST-64); what follows the end of the list is padding (MUST-69).

@@ -50,7 +50,8 @@ pub(super) fn judge(header: &Ipv4Header, bytes: &[u8], available: usize) -> Resu
         return Err(&drops::BAD_CHECKSUM);
     }
     header.payload_length(available).map_err(|_| &drops::BAD_TOTAL_LENGTH)?;
-    // Options are passed over, whatever they say, but for those that choose the way (RFC 7126, section 4.3). A list that
+    // Options are passed over, whatever they say (RFC 9293 MUST-50), but for those that choose the way (RFC 7126, section
+    // 4.3). A list that
     // cannot be walked ends the walk: what stands behind the fault is no option.
     let source_route = |option: Result<(u8, &[u8]), Malformed>| {
         matches!(option, Ok((Ipv4Options::LOOSE_SOURCE_ROUTE | Ipv4Options::STRICT_SOURCE_ROUTE, _)))

@@ -160,11 +160,13 @@ impl Session for Ipv4Session {
                 *answer = Some(Answer::Mtu(self.mtu.bytes() - FIXED));
                 Handled::Yes
             }
+            // RFC 9293 MUST-49.
             Control::Set(Setting::HopLimit(hops)) => {
                 // None at all would reach nobody.
                 self.template.time_to_live = (*hops).max(1);
                 Handled::Yes
             }
+            // RFC 9293 MUST-48, SHLD-21, SHLD-22.
             Control::Set(Setting::TrafficClass(class)) => {
                 // The low two bits of the class belong to congestion notification, not to the application (RFC 3168).
                 self.template.dscp = *class >> 2;

@@ -31,7 +31,7 @@ impl TcpSession {
             self.after_acknowledgment(out.now);
             return Ok(());
         }
-        // RFC 5961, section 5.2 (RFC 9293, MAY-12): neither of the future nor of long ago.
+        // RFC 5961 5.2 (RFC 9293, MAY-12): neither of the future nor of long ago.
         let ago = self.send.unacknowledged.since(acknowledgment);
         if acknowledgment.is_after(self.send.highest) || ago > self.send.window_max.max(1) as i32 {
             self.challenge(out.now);
@@ -69,13 +69,13 @@ impl TcpSession {
         let window = self.offered(segment);
         let was = self.send.window;
         if self.send.take_window(segment.sequence, segment.acknowledgment, window) && was == 0 {
-            // The probing is over; what waits goes out at once, with a fresh timer.
+            // The probing is over, by an update that was perhaps lost before (RFC 9293, MUST-35); what waits goes out at once, with a fresh timer.
             self.retransmission.deadline = None;
             self.retransmission.attempts = 0;
         }
     }
 
-    /// The window a segment offers, in bytes (RFC 7323, section 2.3; REC-1 of RFC 9293).
+    /// The window a segment offers, in bytes (RFC 7323 2.3-1; RFC 9293, REC-1).
     fn offered(&self, segment: &Segment) -> u32 {
         u32::from(segment.window) << self.send.scale
     }
@@ -93,9 +93,10 @@ impl TcpSession {
         let syn_was_lost = is_syn && self.retransmission.attempts > 0;
         let bytes = acknowledgment.since(self.send.unacknowledged).max(0) as u32;
         self.send.acknowledge(acknowledgment);
-        // RFC 6298, section 5.3.
+        // RFC 6298 5.3: it begins anew where this ends, or RFC 6298 5.2: it stays off.
         self.retransmission.deadline = None;
         let measured = self.hear_of_losses(segment, false, out);
+        // Only here, where something new is acknowledged (RFC 7323 4.1).
         let echo = self.clock.round_trip(segment, out.now);
         self.retransmission.acknowledged(acknowledgment, self.send.highest, measured, echo, out.now);
         if syn_was_lost {
@@ -143,7 +144,7 @@ impl TcpSession {
             self.congestion.recovered(self.recovery.in_flight(), now);
         }
         if news.is_tail_repaired {
-            // RFC 8985, section 7.4.2: the probe has hidden a loss, which counts all the same.
+            // RFC 8985 7.4: the probe has hidden a loss, which counts all the same.
             self.congestion.lost(&loss);
             self.congestion.recovered(self.recovery.in_flight(), now);
             self.ecn.reduced(self.send.highest);
@@ -152,7 +153,7 @@ impl TcpSession {
             self.path_lost(news.lost);
             self.congestion.lost(&loss);
             self.ecn.reduced(self.send.highest);
-            // What goes again is waited for from now on (RFC 6675, section 5, step 4.3).
+            // Reduced once (RFC 6675 5-4.2); what goes again is waited for from now on (RFC 6675 5-4.3).
             self.retransmission.deadline = None;
         }
         // What duplicates only let guess is counted when it is acknowledged.
@@ -215,7 +216,7 @@ impl TcpSession {
             sequence: self.send.bare_number(),
             acknowledgment: self.receive.next,
             flags: TcpFlags::RST | TcpFlags::ACK,
-            // RFC 7323, section 3.2: on a reset too, though nobody needs it there.
+            // RFC 7323 3.2-2: on a reset too, though nobody needs it there.
             options: TcpOptions { timestamps: self.clock.stamp(out.now), ..TcpOptions::NONE },
             ..Answer::default()
         };

@@ -86,10 +86,12 @@ impl TcpSession {
         }
         let segment = &self.without_known_syn(segment);
         let is_reset = segment.has(TcpFlags::RST);
+        // Resets need no timestamp (RFC 7323 5.2-2); else one that is missing (RFC 7323 3.2-3) or old (RFC 7323 5.3-R1)
+        // drops the segment.
         if self.clock.agreed && !is_reset {
             if segment.timestamps.is_none() {
                 if segment.has(TcpFlags::SYN) {
-                    // A peer that has forgotten us may have forgotten its clock too, and must be told (RFC 5961, section 4).
+                    // A peer that has forgotten us may have forgotten its clock too, and must be told (RFC 5961 4.2).
                     self.challenge(out.now);
                     return Verdict::Drop(&drops::DOUBTFUL_SYN);
                 }
@@ -108,6 +110,7 @@ impl TcpSession {
         }
         self.heard(out.now);
         if segment.has(TcpFlags::SYN) {
+            // RFC 5961 4.2.
             self.challenge(out.now);
             return Verdict::Drop(&drops::DOUBTFUL_SYN);
         }
@@ -139,6 +142,7 @@ impl TcpSession {
     /// the peer repeats must be answered however often it comes; what somebody else could send is answered so many times.
     fn decline(&mut self, segment: &Segment, out: &Outbox) -> Verdict {
         if segment.has(TcpFlags::RST) {
+            // RFC 5961 3.2-1.
             return Verdict::Drop(&drops::OUTSIDE_WINDOW);
         }
         if matches!(self.state, State::TimeWait { .. }) && segment.has(TcpFlags::FIN) {
@@ -146,6 +150,7 @@ impl TcpSession {
         }
         let is_known = segment.end().is_at_or_before(self.receive.next);
         if segment.length() == 0 || segment.has(TcpFlags::SYN) {
+            // RFC 5961 4.2: a SYN wherever it stands.
             self.challenge(out.now);
         } else {
             if is_known && self.receive.was_in_window(segment.sequence) {
@@ -161,7 +166,8 @@ impl TcpSession {
         Verdict::Drop(if is_known { &drops::DUPLICATE } else { &drops::OUTSIDE_WINDOW })
     }
 
-    /// A reset inside the window counts only with exactly the number we expect (RFC 5961, section 3.2).
+    /// A reset inside the window counts only with exactly the number we expect (RFC 5961 3.2-2; elsewhere RFC 5961 3.2-3).
+    /// What data it brings is not looked at (RFC 9293, SHLD-2).
     fn arrive_reset(&mut self, segment: &Segment, out: &mut Outbox) -> Verdict {
         if let State::TimeWait { .. } = self.state {
             // RFC 1337: a late reset must not end the wait.
@@ -240,6 +246,7 @@ impl TcpSession {
                 if self.receive.discards { Verdict::Drop(&drops::RECEIVE_CLOSED) } else { Verdict::Pass }
             }
             Place::Early => {
+                // RFC 9293, MAY-13.
                 self.note_marks(segment, message);
                 // One that says what has come is enough; without that, as many tell a loss.
                 let count = if self.recovery.selective { 1 } else { pieces.min(DUPLICATES_MAX) };

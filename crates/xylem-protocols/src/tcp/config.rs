@@ -37,11 +37,11 @@ pub struct TcpConfig {
     /// How long a segment may live in the network: TIME-WAIT lasts twice as long (RFC 9293, MUST-13; the RFC says two
     /// minutes, hosts of today 30 s).
     pub segment_lifetime_max: Duration,
-    /// The retransmission timeout before the first measurement (RFC 6298, section 2.1).
+    /// The retransmission timeout before the first measurement (RFC 6298 2.1).
     pub retransmission_timeout_initial: Duration,
-    /// The least retransmission timeout. RFC 6298, section 2.4, says one second; 200 ms is what other hosts take.
+    /// The least retransmission timeout. RFC 6298 2.4 says one second; 200 ms is what other hosts take.
     pub retransmission_timeout_min: Duration,
-    /// The largest one, however often it has doubled; at least a minute (RFC 6298, section 2.5).
+    /// The largest one, however often it has doubled; at least a minute (RFC 6298 2.5).
     pub retransmission_timeout_max: Duration,
     /// How long an acknowledgment waits for company; below half a second (RFC 9293, MUST-40).
     pub acknowledgment_delay: Duration,
@@ -86,7 +86,7 @@ pub struct TcpConfig {
     pub initial_window_segments: u32,
     /// Pieces a connection keeps that arrived too early; neighbours of up to 64 KB together count as one.
     pub early_pieces_max: usize,
-    /// Challenge acknowledgments a connection sends in [`TcpConfig::challenge_period`] (RFC 5961, section 7).
+    /// Challenge acknowledgments a connection sends in [`TcpConfig::challenge_period`] (RFC 5961 7-2).
     pub challenges_max: u16,
     /// See [`TcpConfig::challenges_max`].
     pub challenge_period: Duration,
@@ -162,7 +162,7 @@ impl TcpConfig {
         bytes.clamp(TcpConfig::BUFFER_MIN, TcpConfig::BUFFER_MAX) as u32
     }
 
-    /// How far windows of a whole receive buffer must be shifted to fit sixteen bits: at most 14.
+    /// How far windows of a whole receive buffer must be shifted to fit sixteen bits: at most 14 (RFC 7323 2.3-2).
     pub(crate) fn window_scale(&self) -> u8 {
         let buffer = TcpConfig::buffer(self.receive_buffer.max(self.receive_buffer_max));
         (0..xylem_wire::TcpOptions::WINDOW_SCALE_MAX)

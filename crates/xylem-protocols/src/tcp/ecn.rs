@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use xylem_core::{Message, Outbox};
 use xylem_wire::{SequenceNumber, TcpFlags};
 
-/// Whether connections use congestion marks.
+/// Whether connections use congestion marks (RFC 9293, SHLD-8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EcnUse {
     /// Never, even if the peer asks.

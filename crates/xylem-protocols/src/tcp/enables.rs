@@ -35,7 +35,8 @@ impl Drop for Nursery {
 }
 
 impl TcpProtocol {
-    /// Makes a passive open stand at the port asked for, or at any free one.
+    /// Makes a passive open stand at the port asked for, or at any free one, whatever connections there are with that port
+    /// (RFC 9293, MUST-41, MUST-42), for one local address or for all (RFC 9293, MUST-43).
     pub(super) fn enable(&self, enabling: &mut Enabling<'_>) -> Result<(), EnableError> {
         let wished = enabling.participants.local.port().filter(|port| port.0 != 0);
         enabling.participants.remote = Side::default();

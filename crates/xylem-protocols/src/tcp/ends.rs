@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use xylem_core::{Endpoint, Part, Participants};
 use xylem_wire::{IpProtocol, Sum, TcpHeader};
 
-/// Which connection: the key of every map here.
+/// Which connection: the key of every map here, and the same for as long as it lasts (RFC 9293, MUST-45).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Ends {
     pub local: Endpoint,

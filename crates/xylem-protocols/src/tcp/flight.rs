@@ -52,7 +52,7 @@ pub(crate) struct Flight {
     work: usize,
 }
 
-/// A part of the flight with one history.
+/// A part of the flight with one history (RFC 8985 6.1; RFC 6675 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
     length: u32,
@@ -111,7 +111,7 @@ impl Flight {
         }
     }
 
-    /// Bytes in the network, as far as is known: RFC 6675's pipe.
+    /// Bytes in the network, as far as is known: the pipe (RFC 6675 4-SetPipe).
     pub fn flying(&self) -> u32 {
         self.flying
     }
@@ -226,7 +226,7 @@ impl Flight {
         (self.end, self.judged) = (self.end.max(self.base), self.judged.max(self.base));
     }
 
-    /// The peer has the bytes from `left` to before `right`. `tell` hears of what was not known to have arrived. Says
+    /// The peer has the bytes from `left` to before `right` (RFC 6675 4-Update). `tell` hears of what was not known to have arrived. Says
     /// whether anything was.
     pub fn sack(&mut self, left: u64, right: u64, mut tell: impl FnMut(Delivered)) -> bool {
         let (mut left, mut right) = (left.max(self.base), right.min(self.end));
@@ -262,8 +262,8 @@ impl Flight {
     }
 
     /// Holds for lost what was sent before `newest` (a time, and the place behind the range: of what was sent at one time
-    /// the earlier in the stream counts as sent earlier) and not after `latest` (RFC 8985, section 6.2, step 5). Says how
-    /// many bytes.
+    /// the earlier in the stream counts as sent earlier) and not after `latest` (RFC 8985 6.2-5). Says how many
+    /// bytes.
     pub fn lose_sent_before(&mut self, newest: (Instant, u64), latest: Instant) -> u32 {
         let before = self.lost;
         while let Some((at, range)) = self.oldest().filter(|(at, range)| range.is_before(*at, newest)) {
@@ -290,7 +290,7 @@ impl Flight {
     }
 
     /// A retransmission timeout: holds for lost what is oldest in the stream and what was not sent after `latest`
-    /// (RFC 8985, section 6.3). `forget`: what was sacked too, for the peer seems to have thrown it away (RFC 2018,
+    /// (RFC 8985 6.3; RFC 6298 5.4). `forget`: what was sacked too, for the peer seems to have thrown it away (RFC 2018,
     /// section 8). Says how many bytes.
     pub fn lose_for_timeout(&mut self, latest: Instant, forget: bool) -> u32 {
         let (before, base) = (self.lost, self.base);
@@ -324,7 +324,7 @@ impl Flight {
         self.judged = self.base;
     }
 
-    /// The first range that is lost and waits to be sent again: its place and bytes.
+    /// The first range that is lost and waits to be sent again (RFC 6675 4-NextSeg-1): its place and bytes.
     pub fn first_lost(&self) -> Option<(u64, u32)> {
         let at = *self.lost_at.first()?;
         Some((at, self.ranges[&at].length))
@@ -590,7 +590,7 @@ mod tests {
         flight.ranges.values().chain(flight.fresh.iter().map(|(_, range)| range)).flat_map(repeat).collect()
     }
 
-    /// Against the obvious model, a list of bytes: every verb at random places, over the wrap of the numbers. Marks must
+    /// RFC 6675 4-Update, RFC 6675 4-SetPipe, RFC 8985 6.1. Against the obvious model, a list of bytes: every verb at random places, over the wrap of the numbers. Marks must
     /// agree byte by byte, and what is told as delivered must be so for the first time.
     #[test]
     fn a_flight_is_its_bytes() {

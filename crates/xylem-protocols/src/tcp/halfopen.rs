@@ -24,7 +24,7 @@ impl TcpProtocol {
     /// A segment for a half-open connection.
     pub(super) fn to_embryo(&self, embryo: &Embryo, segment: &Segment, ends: &Ends, out: &mut Outbox) -> Demux {
         if segment.has(TcpFlags::RST) {
-            // RFC 5961, section 3: only with the number that is expected.
+            // RFC 5961 3.2-2: only with the number that is expected.
             if segment.sequence != embryo.peer + 1 {
                 return Demux::Drop(&drops::DOUBTFUL_RESET);
             }

@@ -1,5 +1,4 @@
-//! Where a connection's numbers begin: a clock and a keyed hash of its ends (RFC 6528; RFC 9293, MUST-8, MUST-9,
-//! SHLD-1). The same pair of ends moves forward with time, and one pair tells nothing about another. The timestamp
+//! Where a connection's numbers begin: a clock and a keyed hash of its ends (RFC 6528; RFC 9293, section 3.4.1). The same pair of ends moves forward with time, and one pair tells nothing about another. The timestamp
 //! clock's offset comes from the same source, so that it does not tell how long the host has been up.
 
 use super::ends::Ends;
@@ -15,18 +14,18 @@ pub(crate) struct Beginnings {
 }
 
 impl Beginnings {
-    /// A new secret.
+    /// A new secret, which nobody outside can find out (RFC 9293 MUST-9).
     pub fn new(random: &mut Random) -> Beginnings {
         Beginnings { keys: [(random.next(), random.next()), (random.next(), random.next())] }
     }
 
-    /// The initial sequence number of a connection that begins now: the clock ticks every 4 us.
+    /// The initial sequence number of a connection that begins now: the clock ticks every 4 us (RFC 9293 MUST-8, SHLD-1).
     pub fn sequence(&self, ends: &Ends, now: Instant) -> SequenceNumber {
         let ticks = (now.as_nanos() / 4_000) as u32;
         SequenceNumber(self.hash(0, ends).wrapping_add(ticks))
     }
 
-    /// What a connection adds to its millisecond clock.
+    /// What a connection adds to its millisecond clock (RFC 7323 7.1).
     pub fn clock_offset(&self, ends: &Ends) -> u32 {
         self.hash(1, ends)
     }
@@ -45,6 +44,7 @@ mod tests {
     use xylem_core::{Duration, Endpoint};
     use xylem_wire::Port;
 
+    /// RFC 9293 MUST-8, SHLD-1, MUST-9; RFC 7323 7.1.
     #[test]
     fn one_pair_moves_with_the_clock_and_tells_nothing_of_others() {
         let beginnings = Beginnings::new(&mut Random::seeded(1));

@@ -26,7 +26,7 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// What of the SYN's options we take up (MUST-14).
+    /// What of the SYN's options we take up (RFC 9293, MUST-14), where both want it (RFC 7323 2.2-1, RFC 7323 3.2-1).
     pub fn of(segment: &Segment, config: &TcpConfig, ends: &Ends) -> Offer {
         Offer {
             segment_size: segment.mss.unwrap_or(ends.default_segment_size()).max(SEGMENT_SIZE_MIN),
@@ -45,7 +45,8 @@ pub(crate) fn announced_segment_size(config: &TcpConfig, mtu: usize) -> u16 {
     (size.min(usize::from(u16::MAX)) as u16).max(SEGMENT_SIZE_MIN)
 }
 
-/// The options of our SYN (SHLD-5, MUST-65: only there), or of our answer to a SYN that made an `offer`.
+/// The options of our SYN (RFC 9293, SHLD-5, MAY-3, MUST-65: only there), or of our answer to a SYN that made an `offer`
+/// (RFC 7323 2.2-1, RFC 7323 3.2-1). A SYN that acknowledges nothing echoes nothing (RFC 7323 3.2-4).
 pub(crate) fn on_syn(config: &TcpConfig, size: u16, clock: SequenceNumber, offer: Option<&Offer>) -> TcpOptions {
     let scales = offer.map_or(config.window_scaling, |offer| offer.window_scale.is_some());
     let echo = match offer {

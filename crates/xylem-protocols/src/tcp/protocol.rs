@@ -91,6 +91,7 @@ impl TcpProtocol {
         local: Option<Port>,
         remote: Port,
     ) -> Result<(Ends, Binding), OpenError> {
+        // The address asked for, or the one the network layer has chosen (RFC 9293, MUST-43, MUST-44).
         let address = facts.local.ok_or(missing("a local address"))?;
         let remote = Endpoint { address: facts.remote.ok_or(missing("a remote address"))?, port: remote };
         let ends = |port| Ends { local: Endpoint { address, port }, remote };

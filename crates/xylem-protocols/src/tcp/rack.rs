@@ -6,7 +6,7 @@
 use super::flight::Delivered;
 use xylem_core::{Duration, Instant};
 
-/// Recoveries after which a grown reordering window falls back (RFC 8985, section 6.2, step 4).
+/// Recoveries after which a grown reordering window falls back (RFC 8985 6.2-4c).
 const RECOVERIES_TO_FORGET: u8 = 16;
 /// How long a shortest round trip is believed: the path may have changed since.
 const SHORTEST_FOR: Duration = Duration::from_secs(10);
@@ -70,7 +70,7 @@ impl Rack {
     }
 
     /// A part of the flight has arrived. `answers_older`: a timestamp tells that not its last transmission is answered
-    /// but an older one. Steps 1 to 3 of RFC 8985, section 6.2.
+    /// but an older one (RFC 8985 6.2-1, RFC 8985 6.2-2, RFC 8985 6.2-3).
     pub fn delivered(&mut self, delivered: &Delivered, answers_older: bool, now: Instant) {
         let is_again = delivered.again > 0;
         if delivered.end > self.farthest {
@@ -91,7 +91,7 @@ impl Rack {
     }
 
     /// The peer reports that something that went again reached it twice, while everything before `base` is acknowledged and
-    /// everything before `end` is sent: one step for each round trip (section 6.2, step 4). It had only been late; where
+    /// everything before `end` is sent: one step for each round trip (RFC 8985 6.2-4c). It had only been late; where
     /// holes are filled at once, reordering is seen in no other way.
     pub fn doubled(&mut self, base: u64, end: u64) {
         self.reordered = true;
@@ -118,7 +118,8 @@ impl Rack {
     }
 
     /// How much later than the newest something may arrive and not be lost. `impatient`: in a recovery, or when as much was
-    /// selectively acknowledged as tells a loss by itself; then nothing is waited for on a path that never reordered.
+    /// selectively acknowledged as tells a loss by itself; then nothing is waited for on a path that never reordered
+    /// (RFC 8985 6.2-4a). Otherwise it is a part of the shortest round trip (RFC 8985 6.2-4b).
     pub fn window(&self, impatient: bool, smoothed: Option<Duration>) -> Duration {
         if impatient && !self.reordered {
             return Duration::ZERO;
@@ -132,7 +133,7 @@ impl Rack {
         self.newest
     }
 
-    /// What was sent at this time or before is lost by now, if it is suspected (section 6.2, step 5).
+    /// What was sent at this time or before is lost by now, if it is suspected (RFC 8985 6.2-5).
     pub fn latest_lost(&self, window: Duration, now: Instant) -> Option<Instant> {
         let patience = u64::try_from((self.round_trip + window).as_nanos()).unwrap_or(u64::MAX);
         now.as_nanos().checked_sub(patience).map(Instant::from_nanos)
@@ -174,7 +175,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// RFC 8985, section 6.2, step 2: what was sent again counts only if its own round trip was measured.
+    /// RFC 8985 6.2-2: what was sent again counts only if its own round trip was measured.
     #[test]
     fn the_answer_to_an_older_transmission_is_not_one_to_the_last() {
         let mut rack = Rack::new();
@@ -188,7 +189,7 @@ mod tests {
         assert!(!rack.has_reordered(), "what was sent again may arrive late");
     }
 
-    /// Steps 3 and 4.
+    /// RFC 8985 6.2-3, RFC 8985 6.2-4a, RFC 8985 6.2-4b, RFC 8985 6.2-4c.
     #[test]
     fn the_window_opens_with_reordering_and_duplicates_and_closes_after_sixteen_recoveries() {
         let mut rack = Rack::new();
@@ -214,6 +215,7 @@ mod tests {
         assert_eq!(rack.window(true, None), 10 * MS);
     }
 
+    /// RFC 8985 6.2-5.
     #[test]
     fn a_loss_is_due_a_round_trip_and_the_window_after_it_was_sent() {
         let mut rack = Rack::new();
@@ -224,6 +226,7 @@ mod tests {
         assert_eq!(rack.lost_at(10 * MS), at(60));
     }
 
+    /// RFC 8985 6.2-1.
     #[test]
     fn the_shortest_round_trip_is_forgotten() {
         let mut rack = Rack::new();

@@ -132,7 +132,7 @@ impl Receiving {
         first == 0 || (last >= 0 && first < window) || (first > 0 && first <= window && segment.payload == 0)
     }
 
-    /// Whether the number lies in the window, where a reset or SYN is doubtful rather than old (RFC 5961).
+    /// Whether the number lies in the window, where a reset is doubtful rather than old (RFC 5961 3.2-3).
     pub fn is_in_window(&self, number: SequenceNumber) -> bool {
         number.is_within(self.next, self.window().max(1))
     }
@@ -143,7 +143,7 @@ impl Receiving {
         behind > 0 && behind as u32 <= self.window().max(1)
     }
 
-    /// Trims the segment's data to what is new and fits the window, and keeps it if it is early.
+    /// Trims the segment's data to what is new and fits the window, and keeps it if it is early (RFC 9293, SHLD-31).
     pub fn place(&mut self, segment: &Segment, message: &mut Message, pieces_max: usize) -> Place {
         let mut start = segment.sequence;
         let known = self.next.since(start);
@@ -277,7 +277,7 @@ impl Receiving {
         self.next + free.min(u32::from(u16::MAX) << self.scale)
     }
 
-    /// The window to write into a header now (RFC 9293, MUST-39, SHLD-14; RFC 7323, section 2.3). What is written is
+    /// The window to write into a header now (RFC 9293, MUST-39, SHLD-14; RFC 7323 2.3-1, RFC 7323 2.4). What is written is
     /// promised.
     pub fn announce(&mut self) -> u16 {
         let allowed = self.edge_allowed();

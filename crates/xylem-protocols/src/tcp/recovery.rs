@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use xylem_core::{Duration, Instant};
 use xylem_wire::{SackBlock, SackBlocks, SequenceNumber};
 
-/// Duplicate acknowledgments, or segments beyond a hole, that tell a loss (RFC 5681, section 3.2; RFC 6675, section 2).
+/// Duplicate acknowledgments, or segments beyond a hole, that tell a loss (RFC 5681, section 3.2; RFC 6675 4-IsLost).
 const DUPLICATES_FOR_LOSS: u32 = 3;
 
 /// See the module's text.
@@ -28,7 +28,7 @@ pub(crate) struct Recovery {
     rack: Rack,
     probe: TailProbe,
     phase: Phase,
-    /// The place where the current recovery ends, or the last one ended (RecoveryPoint).
+    /// The place where the current recovery ends, or the last one ended (RecoveryPoint: RFC 6675 5-4.1).
     recover: u64,
     /// Duplicate acknowledgments in a row, of a peer without selective ones.
     duplicates: u32,
@@ -58,7 +58,7 @@ enum Phase {
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// What is suspected may yet arrive (RFC 8985, section 6.2, step 5).
+    /// What is suspected may yet arrive (RFC 8985 6.2-5).
     Reordering,
     /// The tail is probed if nothing comes back (section 7.2).
     Tail,
@@ -141,7 +141,8 @@ impl Recovery {
         }
     }
 
-    /// Bytes in the network, as far as is known (RFC 6675's pipe).
+    /// Bytes in the network, as far as is known (RFC 6675 4-SetPipe): what is not makes room for new data before a loss is
+    /// found, too (RFC 6675 5-3).
     pub fn in_flight(&self) -> u32 {
         self.flight.flying().saturating_sub(self.guessed)
     }
@@ -221,7 +222,7 @@ impl Recovery {
         }
     }
 
-    /// An acknowledgment has come, whose number is not beyond what was sent.
+    /// An acknowledgment has come, whose number is not beyond what was sent (RFC 6675 4-Update).
     pub fn hear(&mut self, heard: &Heard, rate: &mut Rate) -> News {
         let mut news = self.news();
         let base = self.flight.base();
@@ -296,8 +297,9 @@ impl Recovery {
         news
     }
 
-    /// Waits for the tail's acknowledgment, but no longer than until the retransmission timer goes off at `timer` (RFC
-    /// 8985, section 7.2). Where the scoreboard or a recovery is at work, or a probe is out already, there is none.
+    /// Waits for the tail's acknowledgment, but no longer than until the retransmission timer goes off at `timer`
+    /// (RFC 8985 7.2-1). Where the scoreboard or a recovery is at work (RFC 8985 7.2-2), or a probe is out already (RFC 8985 7.3-2), or
+    /// the peer reports nothing (RFC 8985 4), there is none.
     pub fn wait_for_tail(&mut self, segment: u32, smoothed: Option<Duration>, timer: Instant, now: Instant) {
         let is_quiet = self.phase == Phase::Open && self.flight.sacked() == 0 && self.flight.lost() == 0;
         let has_tail = !self.flight.is_empty() && !self.probe.is_out();
@@ -313,7 +315,7 @@ impl Recovery {
     }
 
     /// The retransmission timer went off; `again`: for the same data as before. Says what was in flight, and marks what
-    /// is lost now (RFC 8985, section 6.3). When it goes off again, what was selectively acknowledged does not count any
+    /// is lost now (RFC 8985 6.3). No recovery begins before all of it is acknowledged (RFC 6675 5.1). When it goes off again, what was selectively acknowledged does not count any
     /// more (RFC 2018, section 8).
     pub fn timed_out(&mut self, again: bool, smoothed: Option<Duration>, now: Instant) -> News {
         let mut news = self.news();
@@ -422,6 +424,7 @@ impl Recovery {
         (self.phase, self.episode, news.is_undone) = (Phase::Open, None, true);
     }
 
+    /// RFC 6675 5-A.
     fn leave_if_repaired(&mut self, news: &mut News) {
         if self.phase != Phase::Open && self.flight.base() >= self.recover {
             news.has_left = self.phase == Phase::Fast;
@@ -436,6 +439,7 @@ impl Recovery {
         }
     }
 
+    /// With reports RACK finds them (RFC 8985 4), without them duplicates tell.
     fn find_losses(&mut self, heard: &Heard, has_advanced: bool, news: &mut News) {
         if self.selective {
             if news.delivered > 0 || has_advanced {
@@ -473,7 +477,7 @@ impl Recovery {
 
     /// Marks what RACK holds for lost, and waits for what it only suspects.
     fn find_late(&mut self, segment: u32, smoothed: Option<Duration>, now: Instant) -> u32 {
-        // As much beyond a hole as tells a loss by itself (RFC 6675, IsLost).
+        // As much beyond a hole as tells a loss by itself (RFC 6675 4-IsLost).
         let is_much =
             self.flight.sacked() > (DUPLICATES_FOR_LOSS - 1) * segment || self.flight.runs() >= DUPLICATES_FOR_LOSS;
         let window = self.rack.window(self.phase != Phase::Open || is_much, smoothed);
@@ -488,7 +492,7 @@ impl Recovery {
         lost
     }
 
-    /// A fast recovery begins.
+    /// A fast recovery begins (RFC 6675 5-2), and lasts until all is acknowledged that is sent by now (RFC 6675 5-4.1).
     fn enter(&mut self, news: &mut News) {
         (self.phase, self.recover, news.has_entered) = (Phase::Fast, self.flight.end(), true);
         let suspicion = Suspicion::new(self.flight.base(), false);

@@ -10,7 +10,8 @@ use xylem_core::{Instant, Outbox};
 use xylem_wire::SequenceNumber;
 
 impl TcpSession {
-    /// Sends again what is lost, as far as it may go. Says whether nothing of it is left, so that new data has its turn.
+    /// Sends again what is lost, as far as it may go. Says whether nothing of it is left, so that new data has its turn
+    /// (RFC 6675 4-NextSeg-2).
     pub(super) fn send_lost(&mut self, out: &mut Outbox) -> bool {
         while let Some((place, bytes)) = self.recovery.next_again() {
             let Some(piece) = self.plan_again(place, bytes, out.now) else { return false };
@@ -21,7 +22,8 @@ impl TcpSession {
         true
     }
 
-    /// What of the `bytes` lost at `place` may go now: whole segments, or all that is left.
+    /// What of the `bytes` lost at `place` may go now: whole segments, or all that is left, inside of the window as it is
+    /// (RFC 9293, SHLD-16).
     fn plan_again(&mut self, place: u64, bytes: u32, now: Instant) -> Option<Piece> {
         let whole = self.piece_at(place, bytes);
         let segment = self.sizes.segment;
@@ -85,7 +87,7 @@ impl TcpSession {
     }
 
     /// Sends one segment beyond what the congestion window allows: a new one, or if there is none or the peer takes none, the
-    /// last one again (RFC 8985, section 7.3).
+    /// last one again (RFC 8985 7.3-1).
     fn probe_tail(&mut self, out: &mut Outbox) {
         if self.recovery.flight.is_empty() || self.send.window == 0 {
             return;
@@ -106,7 +108,7 @@ impl TcpSession {
         };
         if has_probed {
             self.recovery.probed(new.is_none());
-            // The retransmission timer begins anew (section 7.3).
+            // The retransmission timer begins anew (RFC 8985 7.3-2).
             self.retransmission.deadline = None;
         }
     }

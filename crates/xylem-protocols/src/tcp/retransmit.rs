@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use xylem_core::{Duration, Instant};
 use xylem_wire::SequenceNumber;
 
-/// The clock's granularity G of RFC 6298: that of the timer wheels that call us, rounded up.
+/// The clock's granularity G (RFC 6298 4): that of the timer wheels that call us, rounded up.
 const GRANULARITY_MICROS: u32 = 1_000;
-/// What the timeout is at least after a SYN had to be sent again (RFC 6298, section 5.7).
+/// What the timeout is at least after a SYN had to be sent again (RFC 6298 5.7).
 const AFTER_LOST_SYN_MICROS: u32 = 3_000_000;
 
 /// See the module's text. Times are kept in microseconds: 32 bits of them last more than an hour.
@@ -60,7 +60,7 @@ impl Retransmission {
         }
     }
 
-    /// The timeout now, doublings included (sections 2.4, 2.5 and 5.5).
+    /// The timeout now, doublings included (RFC 6298 2.4, RFC 6298 2.5, RFC 6298 5.5).
     pub fn timeout(&self, config: &TcpConfig) -> Duration {
         let floor = config.retransmission_timeout_min.as_micros() as u64;
         let ceiling = config.retransmission_timeout_max.as_micros() as u64;
@@ -85,14 +85,14 @@ impl Retransmission {
         }
     }
 
-    /// So many segments go out again: if it is the SYN, it no longer tells anything (Karn's rule).
+    /// So many segments go out again: if it is the SYN, it no longer tells anything (Karn's rule: RFC 6298 3-1).
     pub fn sent_again(&mut self, segments: u32) {
         self.measured_from = None;
         self.count = self.count.saturating_add(segments);
     }
 
     /// New data is acknowledged, out of what was sent before `highest`: takes what was `measured` on it, or else what the
-    /// timestamp `echo`es, and starts counting anew.
+    /// timestamp `echo`es, once a round trip (RFC 6298 3-2), and starts counting anew.
     pub fn acknowledged(
         &mut self,
         acknowledgment: SequenceNumber,
@@ -113,7 +113,7 @@ impl Retransmission {
         self.progress_at = now;
     }
 
-    /// A round trip was measured (sections 2.2 and 2.3).
+    /// A round trip was measured (RFC 6298 2.2, RFC 6298 2.3).
     fn sample(&mut self, round_trip: Duration) {
         let round_trip = micros(round_trip).min(u32::MAX / 8);
         let (smoothed, variation) = match self.smoothed {
@@ -163,7 +163,8 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    /// RFC 6298, section 2, by hand: R = 100 ms, then R' = 200 ms.
+    /// By hand: R = 100 ms (RFC 6298 2.2), then R' = 200 ms (RFC 6298 2.3); doubled (RFC 6298 5.5) up to the
+    /// ceiling (RFC 6298 2.5); no more than one sample a round trip (RFC 6298 3-2).
     #[test]
     fn the_timeout_follows_the_formulas() {
         let config = TcpConfig { retransmission_timeout_min: Duration::from_millis(1), ..TcpConfig::default() };
@@ -184,6 +185,7 @@ mod tests {
         assert_eq!(timer.timeout(&config), config.retransmission_timeout_max);
     }
 
+    /// RFC 6298 3-1.
     #[test]
     fn what_was_sent_twice_is_not_measured() {
         let config = TcpConfig::default();
@@ -205,6 +207,7 @@ mod tests {
         }
     }
 
+    /// RFC 6298 2.4, RFC 6298 5.7.
     #[test]
     fn the_floor_holds_and_a_lost_syn_raises_it() {
         let config = TcpConfig::default();
@@ -214,5 +217,21 @@ mod tests {
         let mut timer = Retransmission::new(&config, at(0));
         timer.opened(true);
         assert_eq!(timer.timeout(&config), Duration::from_secs(3));
+    }
+
+    /// RFC 6298 4: a round trip that never varies is still given a tick of the clock.
+    #[test]
+    fn the_variation_counts_as_a_tick_at_least() {
+        let config = TcpConfig { retransmission_timeout_min: Duration::from_micros(1), ..TcpConfig::default() };
+        let mut timer = Retransmission::new(&config, at(0));
+        for number in 0..100 {
+            let measured = Some(Duration::from_millis(64));
+            timer.acknowledged(SequenceNumber(number + 1), SequenceNumber(number), measured, None, at(64));
+        }
+        assert_eq!(timer.smoothed(), Some(Duration::from_millis(64)));
+        assert_eq!(
+            timer.timeout(&config),
+            Duration::from_millis(64) + Duration::from_micros(GRANULARITY_MICROS.into())
+        );
     }
 }

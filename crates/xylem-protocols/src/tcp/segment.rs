@@ -29,7 +29,7 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Judges the message whose TCP header stands in front, and strips it.
+    /// Judges the message whose TCP header stands in front, and strips it: its options, whatever it is (RFC 9293 MUST-5).
     ///
     /// # Errors
     /// The reason to drop it: no header, a bad checksum (RFC 9293, MUST-3), impossible options (MUST-7).

@@ -152,7 +152,7 @@ impl Sending {
         self.fin_sent && self.unacknowledged.is_after(self.fin_number())
     }
 
-    /// Bytes of the peer's window that are not used.
+    /// Bytes of the peer's window that are not used: none if it was taken back (RFC 9293, SHLD-15).
     pub fn usable_window(&self) -> u32 {
         self.window.saturating_sub(self.in_flight())
     }
@@ -173,7 +173,7 @@ impl Sending {
     }
 
     /// Takes the window a segment offers, unless an older segment comes late (RFC 9293, section 3.10.7.4). A window that
-    /// shrinks is taken as it is (MUST-34). Says whether it changed.
+    /// shrinks is taken as it is (RFC 9293, MUST-34). Says whether it changed.
     pub fn take_window(&mut self, sequence: SequenceNumber, acknowledgment: SequenceNumber, window: u32) -> bool {
         let (last_sequence, last_acknowledgment) = self.window_from;
         let is_newer = last_sequence.is_before(sequence)
@@ -186,7 +186,7 @@ impl Sending {
         std::mem::replace(&mut self.window, window) != window
     }
 
-    /// The window offered with the SYN, which is never scaled (RFC 7323, section 2.2).
+    /// The window offered with the SYN, which is never scaled (RFC 7323 2.2-2).
     pub fn begin_window(&mut self, sequence: SequenceNumber, acknowledgment: SequenceNumber, window: u16) {
         self.window_from = (sequence, acknowledgment);
         self.window = u32::from(window);
@@ -214,8 +214,8 @@ impl Sending {
         self.urgent = None;
     }
 
-    /// What to send next, if anything may be sent now: as many whole segments as the windows allow; less than one only
-    /// where Nagle (RFC 9293, SHLD-7) and silly-window avoidance (MUST-38) let it.
+    /// What to send next, if anything may be sent now: as many whole segments as the windows allow (RFC 9293, SHLD-28); less
+    /// than one only where Nagle (RFC 9293, SHLD-7) and silly-window avoidance (MUST-38) let it.
     pub fn plan(&self, limits: &Limits) -> Option<Piece> {
         let unsent = self.unsent();
         let sequence = self.next;

@@ -287,6 +287,7 @@ impl Session for TcpSession {
         gather::cut(headers, piece, &self.ends)
     }
 
+    // RFC 9293, MUST-59: what waits together is joined, and looked at before anything is answered.
     fn merge(&mut self, held: &mut Message, next: &mut Message) -> bool {
         let is_plain = self.state.receives() && self.receive.early.is_empty() && self.receive.fin.is_none();
         is_plain && gather::merge(held, next, &self.ends, self.receive.next, self.send.highest)

@@ -4,7 +4,7 @@
 
 use xylem_core::Duration;
 
-/// How long a peer may keep back the acknowledgment of a lone segment (TLP.max_ack_delay; RFC 8985, section 7.2).
+/// How long a peer may keep back the acknowledgment of a lone segment (TLP.max_ack_delay; RFC 8985 7.2-1).
 const PEER_DELAY_MAX: Duration = Duration::from_millis(200);
 /// What is waited for before a round trip was measured (section 7.2).
 const UNMEASURED: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ pub(crate) struct Reply {
 }
 
 impl TailProbe {
-    /// How long after the last news a probe goes out (PTO). `is_lone`: no more than a segment is in flight, whose
+    /// How long after the last news a probe goes out (PTO; RFC 8985 7.2-1). `is_lone`: no more than a segment is in flight, whose
     /// acknowledgment the peer may keep back.
     pub fn wait(smoothed: Option<Duration>, is_lone: bool) -> Duration {
         let Some(smoothed) = smoothed else { return UNMEASURED };
@@ -55,8 +55,8 @@ impl TailProbe {
         self.end = None;
     }
 
-    /// An acknowledgment has come. Says whether the probe has repaired a loss, of which nobody else will hear (section
-    /// 7.4.2).
+    /// An acknowledgment has come. Says whether the probe has repaired a loss, of which nobody else will hear
+    /// (RFC 8985 7.4).
     pub fn acknowledged(&mut self, reply: &Reply) -> bool {
         let Some(end) = self.end.filter(|end| reply.base >= *end) else { return false };
         if !self.is_again || reply.doubled_to == Some(end) || (reply.base == end && reply.is_bare_duplicate) {
@@ -80,7 +80,7 @@ mod tests {
         Reply { base, doubled_to: None, is_bare_duplicate: false }
     }
 
-    /// RFC 8985, section 7.2.
+    /// RFC 8985 7.2-1.
     #[test]
     fn a_probe_waits_two_round_trips_and_for_a_lone_segment_longer() {
         let ms = Duration::from_millis;
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(TailProbe::wait(Some(Duration::from_micros(50)), false), Duration::from_micros(2100));
     }
 
-    /// RFC 8985, section 7.4.2.
+    /// RFC 8985 7.4.
     #[test]
     fn a_probe_that_repaired_a_loss_is_noticed() {
         let sent = |is_again| {

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use xylem_core::{Duration, Instant};
 use xylem_wire::{SequenceNumber, TcpOptions, Timestamps};
 
-/// A value older than this says nothing any more (RFC 7323, section 5.5: 24 days).
+/// A value older than this says nothing any more (RFC 7323 5.5: 24 days).
 const RECENT_MAX: Duration = Duration::from_secs(24 * 24 * 3600);
 
-/// See the module's text. The clock ticks once a millisecond (RFC 7323, section 5.4).
+/// See the module's text. The clock ticks once a millisecond (RFC 7323 5.4).
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     /// Both ends sent the option with their SYN.
@@ -58,7 +58,7 @@ impl Clock {
         SequenceNumber((now.as_millis() as u32).wrapping_add(self.offset))
     }
 
-    /// What stands on every segment, once agreed; resets that answer strangers are the exception.
+    /// What stands on every segment, once agreed (RFC 7323 3.2-2); resets that answer strangers are the exception.
     pub fn stamp(&mut self, now: Instant) -> Option<Timestamps> {
         if !self.agreed {
             return None;
@@ -73,13 +73,15 @@ impl Clock {
         TcpOptions { timestamps, ..TcpOptions::NONE }.length() as u32
     }
 
-    /// Whether the segment is from before: its value lies behind the last one (RFC 7323, section 5.3, R1).
+    /// Whether the segment is from before: its value lies behind the last one (RFC 7323 5.3-R1), as numbers go round
+    /// (RFC 7323 5.2-1), and that is not from too long ago (RFC 7323 5.5).
     pub fn is_old(&self, segment: &Segment, now: Instant) -> bool {
         let Some(timestamps) = segment.timestamps.filter(|_| self.agreed) else { return false };
         timestamps.value.is_before(self.recent) && now.since(self.recent_at) < RECENT_MAX
     }
 
-    /// Takes the segment's value if it is the one to echo: it spans what was last acknowledged (RFC 7323, section 4.3).
+    /// Takes the segment's value if it is the one to echo: it spans what was last acknowledged (RFC 7323 4.3) and is not
+    /// older (RFC 7323 5.3-R3).
     pub fn see(&mut self, segment: &Segment, acknowledged: SequenceNumber, now: Instant) {
         let Some(timestamps) = segment.timestamps.filter(|_| self.agreed) else { return };
         let is_newer = timestamps.value.is_at_or_after(self.recent) || now.since(self.recent_at) >= RECENT_MAX;

@@ -79,7 +79,7 @@ impl TcpSession {
         }
     }
 
-    /// When the retransmission timer has gone off (RFC 6298, section 5.4 to 5.7).
+    /// When the retransmission timer has gone off (RFC 6298 5.4, RFC 6298 5.5, RFC 6298 5.6).
     fn retransmission_is_due(&mut self, out: &mut Outbox) {
         self.retransmission.deadline = None;
         self.retransmission.attempts = self.retransmission.attempts.saturating_add(1);
@@ -165,7 +165,7 @@ impl TcpSession {
         }
     }
 
-    /// When a peer that says nothing is probed (RFC 9293, MUST-24 to MUST-28).
+    /// When a peer that says nothing is probed (RFC 9293, MAY-5, MUST-24, MUST-25, MUST-26, MUST-27).
     fn keep_alive_at(&self) -> Option<Instant> {
         let is_open = match self.state {
             State::Established | State::CloseWait | State::FinWait2 { .. } => true,
@@ -186,6 +186,7 @@ impl TcpSession {
     }
 
     fn keep_alive_is_due(&mut self, out: &mut Outbox) {
+        // RFC 9293, MUST-29.
         if u32::from(self.rare().probes) >= self.keep_alive_probes() {
             self.give_up(out);
             return;

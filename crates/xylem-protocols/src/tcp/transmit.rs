@@ -229,7 +229,8 @@ impl TcpSession {
         }
     }
 
-    /// What stands in every header: where we are and how much we take. What it says is then no longer owed.
+    /// What stands in every header: where we are and how much we take. What it says is then no longer owed: one
+    /// acknowledgment is enough for all that came (RFC 9293, MUST-58).
     fn standing(&mut self, now: Instant) -> Answer {
         if !matches!(self.owed, Owed::Alone(_)) {
             self.owed = Owed::Nothing;
@@ -276,7 +277,7 @@ impl TcpSession {
         };
     }
 
-    /// Owes an acknowledgment that somebody else may have provoked: so many in a while and no more (RFC 5961, section 7).
+    /// Owes an acknowledgment that somebody else may have provoked: so many in a while and no more (RFC 5961 7-1).
     /// The count is the connection's own, so that it tells nothing about others.
     pub(super) fn challenge(&mut self, now: Instant) {
         let (period, most) = (self.config.challenge_period, self.config.challenges_max);
@@ -306,8 +307,8 @@ impl TcpSession {
         }
     }
 
-    /// The retransmission timer runs while something is outstanding, and while something cannot be sent (RFC 6298,
-    /// section 5; RFC 9293, MUST-36).
+    /// The retransmission timer runs while something is outstanding (RFC 6298 5.1, RFC 6298 5.2), and while something cannot
+    /// be sent (RFC 9293, MUST-36; MUST-60: so that nothing is held back for good).
     fn arm(&mut self, now: Instant) {
         let wants = match self.state {
             State::SynSent | State::SynReceived(_) => self.send.is_outstanding(),

@@ -1,5 +1,5 @@
 //! Whether the window was used. A window that the application, or the peer's window, left empty was not tested, and does
-//! not grow (RFC 9293, REC-2; RFC 7661, section 4.3); one that held something back in the last round trip was. What
+//! not grow (RFC 7661, section 4.3); one that held something back in the last round trip was. What
 //! counts is the round and not the moment: of a burst only the first acknowledgment meets a full window.
 
 /// See the module's text.

@@ -171,6 +171,7 @@ impl TcpSession {
                 }
                 Handled::No
             }
+            // Whatever else the network says passes, or means nothing, as a source quench does (RFC 9293, MUST-55, MUST-56).
             _ => Handled::No,
         }
     }

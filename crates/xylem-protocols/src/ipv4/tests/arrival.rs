@@ -82,6 +82,7 @@ fn a_destination_must_be_ours_or_everybodys() {
     assert_eq!(to("10.0.0.1", everybody), Some(LINK_BROADCAST.why));
 }
 
+/// RFC 9293 MUST-50.
 #[test]
 fn options_are_passed_over_but_for_source_routes() {
     let options = |options: &[u8]| why(&packet_with(&header(), options, &[1; 8]));

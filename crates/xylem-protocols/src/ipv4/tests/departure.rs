@@ -126,6 +126,7 @@ fn each_segment_gets_a_header_of_its_own() {
     assert_eq!(next[0].0.identification, whole.identification.wrapping_add(3), "no identification was given twice");
 }
 
+/// RFC 9293 MUST-48, MUST-49.
 #[test]
 fn the_application_chooses_hops_and_service() {
     let (mut one, _) = two();
@@ -188,6 +189,7 @@ fn another_link_is_another_size() {
     assert_eq!(push(&mut one, path, &noise(981, 7)).len(), 2);
 }
 
+/// RFC 9293 MUST-43, MUST-44.
 #[test]
 fn an_open_takes_a_host_and_perhaps_an_address_of_ours() {
     let (mut one, _) = two();

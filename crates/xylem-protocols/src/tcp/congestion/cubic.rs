@@ -9,9 +9,9 @@ use super::{CongestionControl, Loss, Progress, Sent, Start, WINDOW_MAX, after_id
 use serde::{Deserialize, Serialize};
 use xylem_core::{BadRecord, Duration, Instant, Record};
 
-/// What is left of the window after a loss (RFC 9438, section 4.6: beta 0.7), in tenths.
+/// What is left of the window after a loss (RFC 9438 4.6-1: beta 0.7), in tenths.
 const BETA_TENTHS: u64 = 7;
-/// The constant C of the curve, 0.4 segments / s^3 (section 5.1), in tenths.
+/// The constant C of the curve, 0.4 segments / s^3 (RFC 9438 5.1), in tenths.
 const C_TENTHS: u128 = 4;
 /// Microseconds of a second, cubed.
 const CUBIC_SECOND: u128 = 1_000_000_000_000_000_000;
@@ -42,7 +42,7 @@ pub struct Cubic {
     /// When the last acknowledgment came. Times do not move.
     #[serde(skip)]
     heard_at: Option<Instant>,
-    /// What it was before the last loss, in case it was none (section 4.9).
+    /// What it was before the last loss, in case it was none (RFC 9438 4.9).
     #[serde(skip)]
     before: Option<Box<Cubic>>,
 }
@@ -52,7 +52,7 @@ const _: () = assert!(size_of::<Cubic>() <= 160, "a connection that does nothing
 /// One stage of congestion avoidance.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Epoch {
-    /// How long it has lasted, in microseconds, without the time in which the application sent little (section 4.2).
+    /// How long it has lasted, in microseconds, without the time in which the application sent little (RFC 9438 4.2-3).
     elapsed: u64,
     /// When the curve is flat, in microseconds after the stage began (K).
     to_flat: u64,
@@ -96,14 +96,14 @@ impl Cubic {
         is_sane.then_some(cubic).ok_or(wrong)
     }
 
-    /// A window, or a flight, after a loss (section 4.6).
+    /// A window, or a flight, after a loss (RFC 9438 4.6-1), and two segments at least (RFC 9438 4.6-2).
     fn reduced(&self, bytes: u32) -> u32 {
         let less = u64::from(bytes) * BETA_TENTHS / 10;
         // Less than a window is less than 2^32.
         (less as u32).max(2 * self.segment)
     }
 
-    /// Remembers the place of a loss (sections 4.6 and 4.7) and where to come back to if it was none.
+    /// Remembers the place of a loss (RFC 9438 4.7) and where to come back to if it was none (RFC 9438 4.9).
     fn remember_loss(&mut self, in_flight: u32) {
         self.before = None;
         self.before = Some(Box::new(self.clone()));
@@ -129,6 +129,7 @@ impl Cubic {
         }
     }
 
+    /// RFC 9438 4.10.
     fn slow_start(&mut self, progress: &Progress) {
         let growth =
             self.hystart.acknowledged(progress.delivered, self.segment, progress.round_trip, progress.round_start);
@@ -142,7 +143,7 @@ impl Cubic {
         }
     }
 
-    /// A stage of congestion avoidance begins (sections 4.2, 4.8 and 4.10).
+    /// A stage of congestion avoidance begins (RFC 9438 4.2-1; after a timeout RFC 9438 4.8).
     fn begin_epoch(&mut self) -> Epoch {
         let is_below = !self.after_timeout && self.flat > self.window;
         self.after_timeout = false;
@@ -164,14 +165,14 @@ impl Cubic {
         epoch.reno = (epoch.reno + self.reno_growth(&epoch, progress.delivered)).min(u64::from(WINDOW_MAX) << PLACES);
         let reno = (epoch.reno >> PLACES) as u32;
         if epoch.window(epoch.elapsed, self.segment) < reno {
-            // Section 4.3: where Reno would be ahead, this is Reno.
+            // RFC 9438 4.3-1: where Reno would be ahead, this is Reno.
             if reno > self.window {
                 (self.window, self.part) = (reno, 0);
             }
         } else {
             let round_trip = micros(progress.smoothed.or(progress.round_trip).unwrap_or_default());
             let target = epoch.window(epoch.elapsed.saturating_add(round_trip).min(TIME_MAX), self.segment);
-            // At most half as much again in a round trip (section 4.2).
+            // At most half as much again in a round trip (RFC 9438 4.2-2).
             let target = target.clamp(self.window, (self.window + self.window / 2).min(WINDOW_MAX));
             let missing = u64::from(target - self.window);
             // Both factors are below 2^30, so that places for sixteen more bits need 128.
@@ -181,7 +182,7 @@ impl Cubic {
         self.epoch = Some(epoch);
     }
 
-    /// How much Reno's window grows for `delivered` bytes, with sixteen binary places (section 4.3): by alpha = 3 * (1 -
+    /// How much Reno's window grows for `delivered` bytes, with sixteen binary places (RFC 9438 4.3-2): by alpha = 3 * (1 -
     /// beta) / (1 + beta) = 9 / 17 segments a window until it is where it was before the loss, by one segment afterwards.
     fn reno_growth(&self, epoch: &Epoch, delivered: u32) -> u64 {
         let (part, whole) = if epoch.reno < u64::from(self.prior) << PLACES { (9, 17) } else { (1, 1) };
@@ -198,7 +199,7 @@ impl Epoch {
             && self.reno >> PLACES <= u64::from(WINDOW_MAX)
     }
 
-    /// W_cubic (section 4.2, figure 1): the window on the curve after `elapsed` microseconds, in bytes.
+    /// W_cubic (RFC 9438 4.2-1, figure 1): the window on the curve after `elapsed` microseconds, in bytes.
     fn window(&self, elapsed: u64, segment: u32) -> u32 {
         let distance = u128::from(elapsed.abs_diff(self.to_flat));
         let bytes = C_TENTHS * u128::from(segment) * distance.pow(3) / (10 * CUBIC_SECOND);
@@ -211,7 +212,7 @@ impl Epoch {
     }
 }
 
-/// K (section 4.2, figure 2): how long the curve takes to rise by `bytes`, in microseconds.
+/// K (RFC 9438 4.2-1, figure 2): how long the curve takes to rise by `bytes`, in microseconds.
 fn time_to(bytes: u32, segment: u32) -> u64 {
     cube_root(u128::from(bytes) * 10 * CUBIC_SECOND / (C_TENTHS * u128::from(segment))).min(TIME_MAX)
 }
@@ -332,7 +333,7 @@ mod tests {
         now
     }
 
-    /// Section 4.2 by hand: W_max = 100 segments, window 70 after the loss: K = cbrt(30 / 0.4) = 4.2172 s, and W(t) = 0.4 *
+    /// RFC 9438 4.2-1, RFC 9438 5.1, RFC 9438 4.6-1 by hand: W_max = 100 segments, window 70 after the loss: K = cbrt(30 / 0.4) = 4.2172 s, and W(t) = 0.4 *
     /// (t - 4.2172)^3 + 100: 95.5... after 2 s: 0.4 * (-2.2172)^3 = -4.36.
     #[test]
     fn the_curve_is_the_formula() {
@@ -348,7 +349,7 @@ mod tests {
         assert_eq!(epoch.window(TIME_MAX, S), WINDOW_MAX);
     }
 
-    /// Followed acknowledgment by acknowledgment, the window is on the curve: within a segment after K, and a half more
+    /// RFC 9438 4.2-1: followed acknowledgment by acknowledgment, the window is on the curve: within a segment after K, and a half more
     /// after another three seconds.
     #[test]
     fn the_window_follows_the_curve() {
@@ -361,7 +362,7 @@ mod tests {
         assert!(cubic.window().abs_diff(1087 * S) <= 8 * S, "{}", cubic.window());
     }
 
-    /// Section 4.3: with a short round trip and a small window Reno's growth is faster than the curve, and is taken: 9/17
+    /// RFC 9438 4.3-1, RFC 9438 4.3-2: with a short round trip and a small window Reno's growth is faster than the curve, and is taken: 9/17
     /// of a segment a round until the old window, one segment afterwards.
     #[test]
     fn where_reno_is_faster_it_is_reno() {
@@ -374,7 +375,7 @@ mod tests {
         assert!((29_000..=31_000).contains(&cubic.window()), "{}", cubic.window());
     }
 
-    /// Section 4.7.
+    /// RFC 9438 4.7.
     #[test]
     fn a_loss_before_the_window_was_back_makes_room() {
         let mut cubic = lost_at(100);
@@ -386,7 +387,7 @@ mod tests {
         assert_eq!(cubic.flat, 90 * S, "beyond the last place: no one is made room for");
     }
 
-    /// Section 4.8: one segment, slow start to 0.7 of the flight, and a curve that begins there.
+    /// RFC 9438 4.8: one segment, slow start to 0.7 of the flight, and a curve that begins there.
     #[test]
     fn after_a_timeout_the_curve_begins_where_avoidance_does() {
         let mut cubic = Cubic::new(&Start::new(S, 10, Instant::ZERO, 0));
@@ -403,6 +404,7 @@ mod tests {
         assert_eq!((epoch.to_flat, epoch.flat), (0, begun));
     }
 
+    /// RFC 9438 4.9.
     #[test]
     fn a_loss_that_was_none_is_taken_back() {
         let mut cubic = lost_at(100);
@@ -416,7 +418,7 @@ mod tests {
         assert!(cubic.window() > window, "and goes on growing");
     }
 
-    /// Section 4.2: a pause of the application is no time on the curve; and a window that is not used does not grow.
+    /// RFC 9438 4.2-3: a pause of the application is no time on the curve; and a window that is not used does not grow.
     #[test]
     fn time_that_the_application_takes_is_not_counted() {
         let mut cubic = lost_at(100);
@@ -447,5 +449,26 @@ mod tests {
             wrong.export(&mut record);
             assert!(Cubic::import(&mut record).is_err());
         }
+    }
+
+    /// RFC 9438 4.2-2: however far the curve has run ahead, a round trip adds half of the window at most.
+    #[test]
+    fn a_round_trip_adds_half_of_the_window_at_most() {
+        let mut cubic = lost_at(100);
+        let now = run(&mut cubic, Instant::ZERO, 1, ROUND);
+        let before = cubic.window();
+        // Three minutes later the curve is far beyond every window.
+        let later = now + Duration::from_secs(180);
+        let progress = Progress::in_order(later, before, before);
+        cubic.acknowledged(&Progress { smoothed: Some(ROUND), ..progress });
+        assert!((before * 3 / 2 - S..=before * 3 / 2).contains(&cubic.window()), "{before} {}", cubic.window());
+    }
+
+    /// RFC 9438 4.6-2.
+    #[test]
+    fn a_loss_leaves_two_segments_at_least() {
+        let mut cubic = Cubic::new(&Start::new(S, 2, Instant::ZERO, 0));
+        cubic.lost(&loss(S));
+        assert_eq!((cubic.window(), cubic.threshold()), (2 * S, 2 * S));
     }
 }

@@ -143,6 +143,7 @@ mod tests {
         growth
     }
 
+    /// RFC 9438 4.10.
     #[test]
     fn growth_of_an_eighth_slows_down_and_five_rounds_later_it_is_over() {
         let mut hystart = HyStart::new();

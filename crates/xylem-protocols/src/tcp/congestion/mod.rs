@@ -109,7 +109,7 @@ pub struct Progress {
     /// It echoes a mark of the network (RFC 3168).
     pub marked: bool,
     /// The window was used: what could not be sent waited for the network and not for the application or the peer. A
-    /// window that was not used was not tested either, and does not grow (RFC 9293, REC-2; RFC 7661).
+    /// window that was not used was not tested either, and does not grow (RFC 7661).
     pub limited: bool,
 }
 

@@ -213,7 +213,7 @@ fn closing_before_anything_is_open() {
     assert_eq!(script.state(), "FIN-WAIT-1");
 }
 
-/// RFC 5961, section 3.
+/// RFC 5961 3.2-1, RFC 5961 3.2-2, RFC 5961 3.2-3.
 #[test]
 fn only_the_exact_number_resets() {
     let mut script = Script::open(Script::config());
@@ -262,7 +262,7 @@ fn after_receive_closed_data_is_acknowledged_and_dropped() {
     assert_eq!(script.dropped(&drops::RECEIVE_CLOSED), 40);
 }
 
-/// RFC 5961, section 4.
+/// RFC 5961 4.2.
 #[test]
 fn a_syn_within_a_connection_is_challenged() {
     let mut script = Script::open(Script::config());
@@ -273,7 +273,7 @@ fn a_syn_within_a_connection_is_challenged() {
     assert_eq!(script.state(), "ESTABLISHED");
 }
 
-/// RFC 5961, section 7: so many challenges and no more, counted for this connection alone.
+/// RFC 5961 7-1: so many challenges and no more, counted for this connection alone.
 #[test]
 fn challenges_are_throttled() {
     let mut script = Script::open(Script::config());
@@ -286,7 +286,22 @@ fn challenges_are_throttled() {
     script.expect(&[". 1+0 ack 1"]);
 }
 
-/// RFC 5961, section 5; RFC 9293 MAY-12.
+/// RFC 5961 7-2.
+#[test]
+fn how_many_challenges_may_be_set() {
+    let (challenges_max, challenge_period) = (3, Duration::from_secs(60));
+    let mut script = Script::open(TcpConfig { challenges_max, challenge_period, ..Script::config() });
+    let mut challenged = || {
+        (0..50).for_each(|_| script.inject(segment("S", 1, 0)));
+        let count = script.raw_sent().len();
+        script.wait(Duration::from_secs(59));
+        count
+    };
+    assert_eq!((challenged(), challenged()), (3, 0), "the minute is not over");
+    assert_eq!(challenged(), 3);
+}
+
+/// RFC 5961 5.2; RFC 9293 MAY-12.
 #[test]
 fn acknowledgments_of_the_future_and_of_long_ago_are_challenged() {
     let mut script = Script::open(Script::config());

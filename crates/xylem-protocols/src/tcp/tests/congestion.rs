@@ -15,6 +15,7 @@ fn knows(name: &str) -> bool {
     TcpConfig::default().algorithms.named(name).is_some()
 }
 
+/// RFC 9293 MAY-18.
 #[test]
 fn an_application_chooses_for_its_connection() {
     let config = TcpConfig { algorithms: Algorithms::default().with(&MINE), ..Script::config() };
@@ -64,4 +65,20 @@ fn a_connection_moves_with_its_algorithm() {
 fn cubic_is_usual() {
     assert_eq!(TcpConfig::default().congestion, &CUBIC);
     assert_eq!(TcpConfig::default().algorithms.names().collect::<Vec<_>>(), ["cubic", "reno", "bbr"]);
+}
+
+/// What a pace lets go is less than what waits, and goes at once; the rest follows in time.
+#[test]
+fn a_pace_lets_a_part_go() {
+    let mut script = Script::open_selective(TcpConfig { congestion: &BBR, ..Script::config() });
+    script.push(10_000);
+    script.raw_sent();
+    script.wait_ms(40);
+    // Ten segments in forty milliseconds: what it sends at is no more than three times that.
+    script.inject(segment(".", 1, 10_001));
+    script.push(10_000);
+    let first = script.raw_sent().len();
+    assert!((1..8).contains(&first), "{first} of ten segments at once");
+    script.wait_ms(30);
+    assert_eq!(first + script.raw_sent().len(), 10);
 }

@@ -1,11 +1,12 @@
 //! Opening: actively, passively, both at once, refused, unanswered; embryos and their limits.
 
-use super::link::Net;
+use super::link::{A, B, Net};
 use super::script::{Script, segment};
+use crate::tcp::ends::Ends;
 use crate::tcp::{CookieUse, TcpConfig, drops};
 use std::net::{IpAddr, Ipv4Addr};
-use xylem_core::{Duration, EnableError, Event, OpenError, Participants};
-use xylem_wire::Port;
+use xylem_core::{Control, Duration, EnableError, Endpoint, Event, Facts, OpenError, Participants, Setting};
+use xylem_wire::{Port, Sum};
 
 #[test]
 fn an_active_open_ends_in_established() {
@@ -132,7 +133,7 @@ fn an_embryo_is_reset_only_with_the_expected_number() {
     script.inject(segment("S", 0, 0));
     script.ours = script.raw_sent()[0].header.sequence;
     script.inject(segment("R", 2, 0));
-    assert_eq!(script.host.protocol.counts().1, 1, "RFC 5961: only the exact number");
+    assert_eq!(script.host.protocol.counts().1, 1, "RFC 5961 3.2-3: only the exact number");
     script.inject(segment(".", 1, 5));
     script.expect(&["R 5+0"]);
     script.inject(segment("R", 1, 0));
@@ -286,4 +287,41 @@ fn a_full_table_of_connections_is_an_error() {
     let mut script = Script::new(TcpConfig { connections_max: 16, ..Script::config() });
     let mut results = (0..200).map(|port| script.host.open(script.now, Some(1000 + port), 80));
     assert!(results.any(|result| result == Err(OpenError::Full("connections_max"))));
+}
+
+/// RFC 9293 MUST-2. What a script reads is held against its checksum, so that one segment of each kind is enough.
+#[test]
+fn whatever_goes_out_has_its_checksum() {
+    let mut script = Script::open(TcpConfig { timestamps: true, ..Script::config() });
+    script.push(1501);
+    script.set(Setting::SendClosed);
+    script.set(Setting::Abort);
+    let kinds: Vec<String> = script.raw_sent().into_iter().map(|sent| sent.header.flags.to_string()).collect();
+    assert_eq!(kinds, [".", "FP.", "R."]);
+    // Another address, or one more bit, would not do.
+    script.host.open(script.now, None, 80).unwrap();
+    script.host.expire(script.now);
+    let mut syn = script.host.sent.remove(0);
+    syn.complete_checksum();
+    let bytes = syn.to_vec();
+    let ends = |local, remote| Ends {
+        local: Endpoint { address: local, port: Port(1) },
+        remote: Endpoint { address: remote, port: Port(2) },
+    };
+    assert!(ends(A, B).pseudo(bytes.len()).add(Sum::of(&bytes)).is_right());
+    assert!(!ends(A, A).pseudo(bytes.len()).add(Sum::of(&bytes)).is_right());
+}
+
+/// RFC 9293 MUST-45: the host gets another address, and what goes out is still from the old one.
+#[test]
+fn a_connection_keeps_its_address() {
+    let mut script = Script::open(Script::config());
+    let facts = Facts { local: Some(IpAddr::V4(Ipv4Addr::new(10, 9, 9, 9))), ..script.host.facts.clone() };
+    let mut control = Control::Facts(facts);
+    let _ = script.host.verb(script.now, 0, |path, out| Some(path.control(&mut control, out)));
+    // The script's reader holds the checksum against the old address, and the peer's segments still find their way.
+    script.push(10);
+    script.expect(&["P. 1+10 ack 1"]);
+    script.inject(segment(".", 1, 11).data(b"still here"));
+    assert_eq!(script.host.connections[0].received, b"still here");
 }

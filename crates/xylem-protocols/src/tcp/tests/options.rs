@@ -11,8 +11,10 @@ fn a_syn_offers_and_its_answer_takes_up_what_was_offered() {
     script.host.open(script.now, None, 80).unwrap();
     script.host.expire(script.now);
     let syn = script.raw_sent().remove(0);
-    assert_eq!((syn.options.mss, syn.options.window_scale), (Some(1460), Some(7)));
-    assert!(syn.options.timestamps.is_some() && syn.options.sack_permitted);
+    assert_eq!((syn.options.mss, syn.options.window_scale), (Some(1460), Some(7)), "RFC 9293 MAY-3");
+    assert!(syn.options.sack_permitted);
+    let echo = syn.options.timestamps.map(|timestamps| timestamps.echo.0);
+    assert_eq!(echo, Some(0), "RFC 7323 3.2-4: nothing is acknowledged");
 
     let offers = [(None, None), (Some(7), None), (None, Some(5)), (Some(0), Some(5))];
     for (scale, stamp) in offers {
@@ -26,8 +28,8 @@ fn a_syn_offers_and_its_answer_takes_up_what_was_offered() {
         }
         script.inject(syn);
         let options = script.raw_sent().remove(0).options;
-        assert_eq!(options.window_scale.is_some(), scale.is_some());
-        assert_eq!(options.timestamps.map(|timestamps| timestamps.echo.0), stamp);
+        assert_eq!(options.window_scale.is_some(), scale.is_some(), "RFC 7323 2.2-1");
+        assert_eq!(options.timestamps.map(|timestamps| timestamps.echo.0), stamp, "RFC 7323 3.2-1");
         assert_eq!(options.mss, Some(1460), "RFC 9293 MUST-14, SHLD-5");
     }
 }
@@ -76,7 +78,7 @@ fn stamped() -> (Script, u32) {
     (script, ours.value.0)
 }
 
-/// RFC 7323, section 5.
+/// RFC 7323 5.3-R1, RFC 7323 5.2-2.
 #[test]
 fn an_old_timestamp_is_acknowledged_and_dropped() {
     let (mut script, clock) = stamped();
@@ -89,13 +91,13 @@ fn an_old_timestamp_is_acknowledged_and_dropped() {
     script.inject(segment("P.", 4, 1).data(b"def").stamp(2000, clock));
     assert_eq!(script.host.connections[0].received, b"abcdef");
     script.inject(segment("P.", 7, 1).data(b"none"));
-    assert_eq!(script.dropped(&drops::NO_TIMESTAMP), 1, "RFC 7323, section 3.2: dropped, not aborted");
+    assert_eq!(script.dropped(&drops::NO_TIMESTAMP), 1, "RFC 7323 3.2-3: dropped, not aborted");
     // A reset needs no timestamp, and an old one does not protect from it.
     script.inject(segment("R", 7, 0).stamp(1, clock));
     assert_eq!(script.state(), "CLOSED");
 }
 
-/// RFC 7323, section 5.5.
+/// RFC 7323 5.5.
 #[test]
 fn after_24_days_of_silence_any_timestamp_will_do() {
     let (mut script, clock) = stamped();
@@ -105,7 +107,7 @@ fn after_24_days_of_silence_any_timestamp_will_do() {
     assert_eq!(script.host.connections[0].received, b"abcdef");
 }
 
-/// RFC 7323, section 4.3: the echo is that of the segment that spans what was acknowledged last.
+/// RFC 7323 4.3: the echo is that of the segment that spans what was acknowledged last.
 #[test]
 fn the_earliest_unacknowledged_timestamp_is_echoed() {
     let (mut script, clock) = stamped();
@@ -143,7 +145,7 @@ fn a_repeated_syn_renews_the_echo() {
     assert_eq!(echoes, [500, 1500]);
 }
 
-/// Karn's rule holds where there are no timestamps (RFC 9293, MUST-18).
+/// Karn's rule holds where there are no timestamps (RFC 9293, MUST-18; RFC 6298 3-1).
 #[test]
 fn without_timestamps_what_was_sent_twice_is_not_measured() {
     let mut script = Script::open(Script::config());
@@ -181,10 +183,10 @@ fn every_segment_but_a_reset_is_stamped_and_the_clock_goes_on() {
     let stamps: Vec<SequenceNumber> = sent
         .iter()
         .filter(|sent| !sent.header.flags.contains(TcpFlags::RST))
-        .map(|sent| sent.options.timestamps.expect("RFC 7323, section 3.2").value)
+        .map(|sent| sent.options.timestamps.expect("RFC 7323 3.2-2").value)
         .collect();
     assert!(stamps.windows(2).all(|pair| pair[0].is_at_or_before(pair[1])));
-    assert_eq!(stamps.last().unwrap().since(SequenceNumber(clock)), 150);
+    assert_eq!(stamps.last().unwrap().since(SequenceNumber(clock)), 150, "RFC 7323 5.4");
 }
 
 /// RFC 9293 MUST-5, MUST-6, MUST-7.
@@ -206,7 +208,7 @@ fn verified(bytes: &[u8]) -> xylem_core::Message {
     message
 }
 
-/// RFC 7323, section 3.2: resets of ours carry it too.
+/// RFC 7323 3.2-2: resets of ours carry it too.
 #[test]
 fn a_reset_of_an_open_connection_is_stamped() {
     let (mut script, _) = stamped();
@@ -215,7 +217,7 @@ fn a_reset_of_an_open_connection_is_stamped() {
     assert!(reset.header.flags.contains(TcpFlags::RST) && reset.options.timestamps.is_some());
 }
 
-/// RFC 7323, section 5.3: Last.ACK.sent decides, not what is expected next, and equal timestamps are taken.
+/// RFC 7323 5.3-R3: Last.ACK.sent decides, not what is expected next, and equal timestamps are taken.
 #[test]
 fn an_echo_follows_what_was_acknowledged_and_equal_values_count() {
     let (mut script, clock) = stamped();
@@ -235,7 +237,8 @@ fn an_echo_follows_what_was_acknowledged_and_equal_values_count() {
     assert_eq!((data.header.acknowledgment.since(script.theirs), data.options.timestamps.unwrap().echo.0), (301, 2500));
 }
 
-/// The window of a SYN is never scaled, and shifts beyond fourteen are taken as fourteen (RFC 7323, sections 2.2, 2.3).
+/// The window of a SYN is never scaled (RFC 7323 2.2-2), all others are (RFC 7323 2.3-1), and they are kept whole (RFC 9293
+/// REC-1).
 #[test]
 fn the_largest_scale_there_is_works_both_ways() {
     let config = TcpConfig { receive_buffer: TcpConfig::BUFFER_MAX, timestamps: false, ..TcpConfig::default() };
@@ -269,4 +272,24 @@ fn every_mtu_from_the_least_to_jumbo_gives_its_segment() {
         script.push(mtu - 40);
         assert_eq!(script.raw_sent()[0].data.len(), (mtu - 40).min(60_000), "{mtu}");
     }
+}
+
+/// A header of which the options stand in another buffer than the rest is read all the same, by demux and by the session.
+#[test]
+fn a_header_in_pieces_is_read() {
+    let (mut script, clock) = stamped();
+    for cut in [20, 24, 31] {
+        let number = 1 + 3 * script.host.connections[0].received.len() as u32 / 3;
+        let whole = script.build(&segment("P.", number, 1).data(b"abc").stamp(1001, clock)).to_vec();
+        let mut message = xylem_core::Message::from_bytes(&whole[..cut]);
+        message.append(xylem_core::Message::from_bytes(&whole[cut..]));
+        script.host.arrive(script.now, message);
+    }
+    assert_eq!(script.host.connections[0].received, b"abcabcabc");
+    let mut script = Script::listening(TcpConfig::default(), 4);
+    let whole = script.build(&segment("S", 0, 0).mss(700).stamp(5, 0)).to_vec();
+    let mut message = xylem_core::Message::from_bytes(&whole[..22]);
+    message.append(xylem_core::Message::from_bytes(&whole[22..]));
+    script.host.arrive(script.now, message);
+    assert_eq!(script.raw_sent()[0].options.timestamps.map(|timestamps| timestamps.echo.0), Some(5));
 }

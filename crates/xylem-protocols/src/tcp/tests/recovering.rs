@@ -108,7 +108,7 @@ fn the_first_window_after_a_lost_syn_is_one_segment() {
     script.raw_sent();
     script.push(10_000);
     script.expect(&[". 1+1000 ack 1"]);
-    assert_eq!(script.host.status(script.now, 0).retransmission_timeout, Duration::from_secs(3), "RFC 6298, 5.7");
+    assert_eq!(script.host.status(script.now, 0).retransmission_timeout, Duration::from_secs(3), "RFC 6298 5.7");
 }
 
 /// Each single segment of a transfer is lost in turn: the time it costs is at most a timeout and some round trips.
@@ -183,4 +183,33 @@ fn a_connection_without_timestamps_recovers_too() {
         }
         assert!(net.hosts[1].connections[b].received == data);
     }
+}
+
+/// RFC 5681, section 3.1, and RFC 7661: in congestion avoidance the window grows by a segment a round while it holds
+/// something back, and not where it is the application that sends little.
+#[test]
+fn in_avoidance_a_window_grows_only_where_it_is_used() {
+    let rounds = |script: &mut Script, count: u32, bytes: usize| {
+        for _ in 0..count {
+            script.push(bytes);
+            script.wait_ms(10);
+            let acknowledged = (script.raw_sent().iter())
+                .map(|sent| sent.header.sequence.since(script.ours) as u32 + sent.data.len() as u32)
+                .max();
+            script.inject(segment(".", 1, acknowledged.expect("something goes each round")));
+        }
+        script.host.status(script.now, 0).congestion_window
+    };
+    let mut script = in_flight();
+    (0..3).for_each(|_| script.inject(segment(".", 1, 1)));
+    script.raw_sent();
+    let highest = script.host.status(script.now, 0).in_flight as u32 + 1;
+    script.inject(segment(".", 1, highest));
+    let begun = rounds(&mut script, 5, 10_000);
+    let grown = rounds(&mut script, 10, 15_000);
+    assert!((begun + 9_000..=begun + 11_000).contains(&grown), "{begun} {grown}");
+    // What is queued goes out; then a segment a round.
+    let drained = rounds(&mut script, 30, 1000);
+    let little = rounds(&mut script, 20, 1000);
+    assert!(little <= drained + 1000, "{drained} {little}");
 }

@@ -86,7 +86,7 @@ fn rfc_2883_4_what_comes_twice_is_reported_first_and_once() {
     assert_eq!(twice(6001, 1000), [(6001, 7001), (4001, 5501)], "and never again");
 }
 
-/// RFC 8985, section 6.2, step 4, and RFC 6675, section 4: three segments beyond a hole tell a loss at once where nothing
+/// RFC 8985 6.2-4a, RFC 6675 4-IsLost, RFC 6675 5-2, RFC 6675 5-4.3: three segments beyond a hole tell a loss at once where nothing
 /// was ever reordered.
 #[test]
 fn rfc_8985_6_2_three_segments_beyond_a_hole_tell_a_loss() {
@@ -104,7 +104,18 @@ fn rfc_8985_6_2_three_segments_beyond_a_hole_tell_a_loss() {
     assert!(script.raw_sent().iter().all(|sent| sent.header.sequence.since(script.ours) > 10_000));
 }
 
-/// RFC 8985, section 6.2, step 5: less than three wait for a quarter of the round trip, and no longer.
+/// RFC 6675 4-IsLost: three separate runs are as good as three segments, however short they are; two are not.
+#[test]
+fn rfc_6675_4_three_runs_beyond_a_hole_tell_a_loss() {
+    let mut script = in_flight(Script::config());
+    script.inject(segment(".", 1, 1).sack(&[(1001, 1301), (2001, 2301)]));
+    assert_eq!(standing(&mut script).1, 0);
+    script.raw_sent();
+    script.inject(segment(".", 1, 1).sack(&[(3001, 3301), (1001, 1301), (2001, 2301)]));
+    assert_eq!(script.raw_sent()[0].text, ". 1+1000 ack 1");
+}
+
+/// RFC 8985 6.2-5, RFC 8985 6.2-4b, RFC 6675 4-NextSeg-1: less than three wait for a quarter of the round trip, and no longer.
 #[test]
 fn rfc_8985_6_2_what_is_suspected_is_lost_after_the_reordering_window() {
     let mut script = in_flight(Script::config());
@@ -122,7 +133,7 @@ fn rfc_8985_6_2_what_is_suspected_is_lost_after_the_reordering_window() {
     assert_eq!(more.as_deref(), Some(". 1001+1000 ack 1"));
 }
 
-/// RFC 8985, section 3.2: a retransmission that is lost is found by what was sent after it, without a timeout.
+/// RFC 8985 6.1, and section 3.2: a retransmission that is lost is found by what was sent after it, without a timeout.
 #[test]
 fn rfc_8985_3_2_a_lost_retransmission_is_found() {
     let mut script = in_flight(Script::config());
@@ -143,7 +154,7 @@ fn rfc_8985_3_2_a_lost_retransmission_is_found() {
     assert!(script.now.as_millis() < 100_000 + 200, "long before the timer");
 }
 
-/// RFC 8985, section 6.2, step 3: a path that reorders is given time, and its window is not reduced.
+/// RFC 8985 6.2-3: a path that reorders is given time, and its window is not reduced.
 #[test]
 fn rfc_8985_6_2_a_path_that_reorders_is_given_time() {
     let mut script = in_flight(Script::config());
@@ -162,7 +173,7 @@ fn rfc_8985_6_2_a_path_that_reorders_is_given_time() {
     assert!(after.1 == 0 && after.0 >= before.0, "{before:?} {after:?}");
 }
 
-/// RFC 8985, section 7.2 and 7.3: the tail is probed after two round trips and two ticks.
+/// RFC 8985 7.2-1, RFC 8985 7.3-1, RFC 8985 7.3-2: the tail is probed after two round trips and two ticks.
 #[test]
 fn rfc_8985_7_3_the_tail_is_probed() {
     let mut script = Script::open_selective(Script::config());
@@ -187,7 +198,7 @@ fn rfc_8985_7_3_the_tail_is_probed() {
     script.expect(&[]);
 }
 
-/// Section 7.2: a lone segment's acknowledgment may be held back; and never later than the timer.
+/// RFC 8985 7.2-1, RFC 8985 7.3-2: a lone segment's acknowledgment may be held back; and never later than the timer.
 #[test]
 fn rfc_8985_7_2_a_lone_segment_is_waited_for_longer() {
     let mut script = Script::open_selective(Script::config());
@@ -203,7 +214,7 @@ fn rfc_8985_7_2_a_lone_segment_is_waited_for_longer() {
     assert_eq!(standing(&mut script).0, 1000, "but after it the timer goes off");
 }
 
-/// Section 7.4: a loss that the probe has repaired counts as one.
+/// RFC 8985 7.4: a loss that the probe has repaired counts as one.
 #[test]
 fn rfc_8985_7_4_a_loss_repaired_by_the_probe_counts() {
     let probed = || {
@@ -226,7 +237,7 @@ fn rfc_8985_7_4_a_loss_repaired_by_the_probe_counts() {
     assert!(standing(&mut script).0 >= before, "somebody did");
 }
 
-/// RFC 9937, section 6.2 (RFC 6937, section 3): what is in flight comes down to the threshold, and never in a burst.
+/// RFC 6675 4-NextSeg-2; RFC 9937, section 6.2 (RFC 6937, section 3): what is in flight comes down to the threshold, and never in a burst.
 #[test]
 fn rfc_6937_3_sending_goes_on_through_the_recovery() {
     let mut script = in_flight(Script::config());
@@ -242,7 +253,7 @@ fn rfc_6937_3_sending_goes_on_through_the_recovery() {
     assert!(bursts[1..].iter().sum::<usize>() >= 2, "{bursts:?}");
 }
 
-/// RFC 6298, section 5.4 to 5.6, and RFC 8985, section 6.3: after a timeout what was reported does not go again.
+/// RFC 6298 5.4, RFC 8985 6.3: after a timeout what was reported does not go again.
 #[test]
 fn rfc_8985_6_3_a_timeout_sends_again_what_was_not_reported() {
     let mut script = in_flight(Script::config());
@@ -259,7 +270,7 @@ fn rfc_8985_6_3_a_timeout_sends_again_what_was_not_reported() {
     assert_eq!(script.raw_sent()[0].text, ". 2001+1000 ack 1");
 }
 
-/// RFC 2018, section 8: a peer may throw away what it has reported, so it is kept, and sent again in the end.
+/// RFC 6675 3; RFC 2018, section 8: a peer may throw away what it has reported, so it is kept, and sent again in the end.
 #[test]
 fn rfc_2018_8_what_the_peer_throws_away_is_sent_again() {
     let mut script = in_flight(Script::config());
@@ -387,4 +398,97 @@ fn an_old_acknowledgment_is_heard_for_its_blocks() {
     script.raw_sent();
     script.inject(segment(".", 1, 1001).sack(&[(3001, 6001)]));
     assert_eq!(script.raw_sent()[0].text, ". 2001+1000 ack 1");
+}
+
+/// RFC 6675 5-3, RFC 6675 4-SetPipe: what is reported has left, and before a loss is found as much new data may go. In
+/// slow start the window grows by as much besides.
+#[test]
+fn what_has_left_makes_room_for_new_data() {
+    let mut script = in_flight(Script::config());
+    script.inject(segment(".", 1, 1).sack(&[(1001, 1401)]));
+    script.expect(&[]);
+    script.inject(segment(".", 1, 1).sack(&[(1001, 2001)]));
+    script.expect(&[". 10001+1000 ack 1", ". 11001+1000 ack 1"]);
+}
+
+/// RFC 6675 5-4.1, RFC 6675 5-4.2, RFC 6675 5-A: all losses of one flight are one recovery and reduce the window once;
+/// those of the next flight are another.
+#[test]
+fn a_recovery_lasts_until_all_is_acknowledged_that_was_sent_before_it() {
+    let mut script = in_flight(Script::config());
+    script.inject(segment(".", 1, 1).sack(&[(1001, 4001)]));
+    assert_eq!(standing(&mut script), (5000, 1));
+    script.inject(segment(".", 1, 4001).sack(&[(5001, 9001)]));
+    script.wait_ms(20);
+    script.inject(segment(".", 1, 4001).sack(&[(5001, 10_001)]));
+    assert_eq!(standing(&mut script).0, 5000, "another segment of the same flight");
+    assert!(script.raw_sent().iter().any(|sent| sent.text == ". 4001+1000 ack 1"));
+    script.inject(segment(".", 1, 9001));
+    assert_eq!(standing(&mut script).0, 5000, "not all of it yet");
+    script.wait_ms(40);
+    script.push(30_000);
+    let mut acknowledged = 9001;
+    while standing(&mut script).0 < 5000 || acknowledged == 9001 {
+        acknowledged += script.host.status(script.now, 0).in_flight as u32;
+        script.inject(segment(".", 1, acknowledged));
+        let sent = script.raw_sent();
+        let is_new = |number: i32| number > 10_000;
+        assert!(sent.iter().all(|sent| is_new(sent.header.sequence.since(script.ours))), "reported, and not lost");
+        script.wait_ms(40);
+    }
+    let before = standing(&mut script).0;
+    script.inject(segment(".", 1, acknowledged).sack(&[(acknowledged + 1000, acknowledged + 4000)]));
+    assert!(standing(&mut script).0 < before, "another flight");
+}
+
+/// RFC 6675 5.1: what is lost once more after a timeout goes again, and does not reduce the window once more.
+#[test]
+fn after_a_timeout_no_recovery_begins_before_it_is_over() {
+    let mut script = in_flight(Script::config());
+    // The probe of the tail goes unanswered as well.
+    script.wait_ms(300);
+    script.raw_sent();
+    assert_eq!(standing(&mut script).0, 1000);
+    script.wait_ms(40);
+    script.inject(segment(".", 1, 1001));
+    script.wait_ms(40);
+    // Two new segments went out to see whether the timeout was one, and one of them tells that it was.
+    script.inject(segment(".", 1, 1001).sack(&[(11_001, 12_001)]));
+    script.wait_ms(40);
+    script.raw_sent();
+    script.inject(segment(".", 1, 2001).sack(&[(11_001, 13_001)]));
+    script.wait_ms(40);
+    let sent: Vec<i32> = script.raw_sent().iter().map(|sent| sent.header.sequence.since(script.ours)).collect();
+    assert!(sent.len() >= 2 && sent.contains(&3001), "{sent:?}");
+    let (window, _) = standing(&mut script);
+    // Of what went again the first is lost, and what went behind it arrives.
+    let first = sent[0] as u32;
+    script.inject(segment(".", 1, first).sack(&[(first + 1000, first + 2000), (11_001, 13_001)]));
+    assert!(script.raw_sent().iter().any(|sent| sent.header.sequence.since(script.ours) == first as i32));
+    assert!(standing(&mut script).0 >= window && window >= 3000, "{window} {:?}", standing(&mut script));
+}
+
+/// RFC 8985 4: a peer that reports nothing gets neither probes of the tail nor RACK's timer.
+#[test]
+fn without_reports_there_are_no_probes() {
+    let mut script = Script::open(Script::config());
+    script.push(3000);
+    script.raw_sent();
+    script.wait_ms(199);
+    script.expect(&[]);
+    script.wait_ms(1);
+    script.expect(&[". 1+1000 ack 1"]);
+}
+
+/// RFC 8985 7.2-2: while a recovery is at work the tail is not probed.
+#[test]
+fn a_recovery_probes_no_tail() {
+    let mut script = in_flight(Script::config());
+    script.inject(segment(".", 1, 1).sack(&[(1001, 10_001)]));
+    let sent = script.raw_sent();
+    assert_eq!(sent[0].text, ". 1+1000 ack 1");
+    script.wait_ms(190);
+    script.expect(&[]);
+    script.wait_ms(10);
+    assert_eq!(script.raw_sent()[0].text, ". 1+1000 ack 1", "only the timer");
 }

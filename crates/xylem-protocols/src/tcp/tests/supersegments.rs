@@ -213,3 +213,13 @@ fn local_messages_need_no_cutting_and_no_checksum() {
         assert!(net.carried < 600, "seed {seed}: {} messages for 350 segments", net.carried);
     }
 }
+
+/// RFC 9293 MUST-59, MUST-58: what has arrived together is looked at before any of it is answered.
+#[test]
+fn what_arrives_together_is_answered_once() {
+    let mut script = Script::open(Script::config());
+    let part = |index: u32| segment(".", 1 + index * 1000, 1).data(&bytes(1, 1000));
+    let messages: Vec<Message> = (0..8).map(|index| script.build(&part(index))).collect();
+    script.host.pop_batch(script.now, 0, messages);
+    script.expect(&[". 1+0 ack 8001"]);
+}

@@ -35,7 +35,7 @@ fn acknowledgments_wait_for_company() {
     script.expect(&[". 6+0 ack 6001"]);
 }
 
-/// RFC 9293 MUST-20, SHLD-9, SHLD-10, SHLD-11; RFC 6298, section 5.
+/// RFC 9293 MUST-20, SHLD-9, SHLD-10, SHLD-11, MUST-47; RFC 6298 5.4, RFC 6298 5.5, RFC 6298 5.6.
 #[test]
 fn data_is_sent_again_then_trouble_is_told_then_the_connection_is_given_up() {
     let mut script = Script::open(Script::config());
@@ -92,7 +92,7 @@ fn the_application_may_give_up_sooner() {
     assert_eq!(script.events().last(), Some(&Event::TimedOut));
 }
 
-/// RFC 9293 MUST-24 to MUST-29, SHLD-12.
+/// RFC 9293 MUST-24, MUST-25, MUST-26, MUST-27, MUST-29, SHLD-12.
 #[test]
 fn a_silent_peer_is_probed_only_on_request() {
     let mut script = Script::open(Script::config());
@@ -125,6 +125,7 @@ fn a_keep_alive_probe_is_answered() {
     assert!(script.host.connections[0].received.is_empty(), "the garbage byte is not data");
 }
 
+/// RFC 6298 5.2: no timer runs, either.
 #[test]
 fn an_idle_connection_holds_no_buffers_and_wants_no_calls() {
     let mut script = Script::open(Script::config());
@@ -158,7 +159,7 @@ fn network_error(script: &mut Script, kind: NetworkErrorKind, sequence: Option<u
     let _ = script.host.verb(script.now, 0, |path, out| Some(path.control(&mut control, out)));
 }
 
-/// RFC 9293 MUST-54, MUST-56, SHLD-25; RFC 5927, section 4.1.
+/// RFC 9293 MUST-54, MUST-56, SHLD-25, MUST-47; RFC 5927, section 4.1.
 #[test]
 fn unreachable_is_hard_before_the_connection_is_open_and_soft_afterwards() {
     let mut script = Script::syn_sent(Script::config());

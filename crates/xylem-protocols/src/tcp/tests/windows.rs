@@ -18,7 +18,7 @@ fn nagle_holds_a_small_segment_while_another_is_out() {
     script.inject(segment(".", 1, 11));
     script.expect(&[]);
     script.inject(segment(".", 1, 2011));
-    script.expect(&["P. 2011+50 ack 1"]);
+    script.expect(&["P. 2011+50 ack 1"]); // Of all that was pushed only the end says so: RFC 9293 SHLD-27.
     // RFC 9293 MUST-17.
     script.set(Setting::NoDelay(true));
     script.push(5);
@@ -212,7 +212,7 @@ fn data_beyond_the_window_is_cut_off() {
     assert_eq!((last.text.as_str(), last.header.window), (". 1+0 ack 2049", 0));
 }
 
-/// RFC 7323, section 2: up to a shift of 14, never on a SYN.
+/// RFC 7323 2.3-1, RFC 7323 2.3-2: up to a shift of 14; RFC 7323 2.2-2: never on a SYN; RFC 7323 2.2-1: both or nobody.
 #[test]
 fn windows_are_scaled_both_ways() {
     for shift in [0, 1, 7, 14] {
@@ -280,4 +280,56 @@ fn urgent_data_is_told_of_and_delivered_in_line() {
     assert!(script.host.verb(script.now, 0, |path, out| path.push(&mut message, out)));
     let sent = script.expect(&["PU. 1+4 ack 10"]);
     assert_eq!(sent[0].header.urgent, 4, "RFC 9293 MUST-62: the byte behind the urgent ones");
+}
+
+/// RFC 9293 SHLD-17: what lies beyond a window that was taken back does not end the connection while the peer answers.
+#[test]
+fn data_beyond_a_window_taken_back_ends_nothing() {
+    let mut script = Script::open(Script::config());
+    script.push(4000);
+    script.raw_sent();
+    script.inject(segment(".", 1, 1001).window(0));
+    let began = script.now;
+    while script.now.since(began) < Duration::from_secs(3600) {
+        let next = script.host.deadline().expect("the window is probed");
+        script.wait(next.since(script.now));
+        if !script.raw_sent().is_empty() {
+            script.inject(segment(".", 1, 1001).window(0));
+        }
+    }
+    assert_eq!((script.state(), script.events()), ("ESTABLISHED", vec![Event::Opened]));
+    script.inject(segment(".", 1, 1001).window(65_000));
+    script.wait_ms(200);
+    assert!(script.raw_sent()[0].text.starts_with(". 1001+"), "it goes again when there is room");
+}
+
+/// RFC 7323 2.4: the units of a scaled window are large, and its right edge stays where it was promised to be.
+#[test]
+fn rounding_a_scaled_window_does_not_take_it_back() {
+    for (seed, scale) in [(3, 4u32), (5, 10), (7, 14)] {
+        let receive_buffer = 0xffff << scale;
+        let config = TcpConfig { receive_buffer, receive_buffer_max: 0, timestamps: false, ..TcpConfig::default() };
+        let mut script = Script::syn_sent(config);
+        script.inject(segment("S.", 0, 1).mss(1460).scale(7));
+        script.raw_sent();
+        script.host.connections[0].reads = false;
+        let (mut edge, mut next) = (0, 1);
+        for step in 0..300u32 {
+            // Sizes that share no factor with the units.
+            let length = 1 + step * seed * 37 % 1400;
+            script.inject(segment(".", next, 1).data(&vec![1; length as usize]));
+            next += length;
+            if step % 7 == 0 {
+                let unread = script.host.connections[0].unread;
+                script.host.credit(script.now, 0, unread / 2);
+            }
+            for sent in script.raw_sent() {
+                let acknowledged = sent.header.acknowledgment.since(script.theirs) as u32;
+                let now = acknowledged + (u32::from(sent.header.window) << scale);
+                assert!(now >= edge, "scale {scale}, step {step}: the edge moved back from {edge} to {now}");
+                edge = now;
+            }
+        }
+        assert!(edge > receive_buffer as u32 / 2);
+    }
 }

@@ -59,7 +59,7 @@ enum Recovery {
 }
 
 /// What moves with a connection: the path, as far as it is known. The rest is found again in a round or two.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct BbrRecord {
     segment: u32,
     initial: u32,
@@ -323,5 +323,37 @@ impl CongestionControl for Bbr {
             full: self.phases.is_full(),
             seed: self.phases.seed(),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_no_bbr_ever_was_is_refused() {
+        let start = Start::new(1000, 10, Instant::ZERO, 7);
+        let whole = BbrRecord {
+            segment: 1000,
+            initial: 10_000,
+            window: 20_000,
+            bandwidth: 1_000_000,
+            round_trip_min: Some(Duration::from_millis(40)),
+            full: true,
+            seed: 1,
+        };
+        let read = |record: BbrRecord| {
+            let mut bytes = Record::default();
+            bytes.put(&record);
+            Bbr::import(&start, &mut bytes).is_ok()
+        };
+        assert!(read(whole));
+        assert!(!read(BbrRecord { segment: 0, ..whole }));
+        assert!(!read(BbrRecord { segment: 70_000, window: 80_000, initial: 80_000, ..whole }));
+        assert!(!read(BbrRecord { window: 999, ..whole }));
+        assert!(!read(BbrRecord { window: WINDOW_MAX + 1, ..whole }));
+        assert!(!read(BbrRecord { initial: 999, ..whole }));
+        assert!(!read(BbrRecord { bandwidth: RATE_MAX + 1, ..whole }));
+        assert!(!read(BbrRecord { round_trip_min: Some(ROUND_TRIP_MAX + Duration::from_nanos(1)), ..whole }));
     }
 }
