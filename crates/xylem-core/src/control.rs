@@ -225,8 +225,15 @@ pub struct Status {
     pub congestion_control: &'static str,
     /// Congestion window in bytes.
     pub congestion_window: usize,
+    /// Bytes of the congestion window below which slow start goes on (ssthresh; RFC 5681, section 2).
+    pub slow_start_threshold: usize,
     /// Bytes sent and not acknowledged.
     pub in_flight: usize,
+    /// Bytes in the network, as far as is known: not acknowledged in any way, and not held for lost (pipe; RFC 6675,
+    /// section 2).
+    pub pipe: usize,
+    /// Bytes found lost that have not been sent again yet.
+    pub lost: usize,
     /// Segments retransmitted so far.
     pub retransmitted: u64,
     /// Largest segment sent, payload bytes.

@@ -2,6 +2,7 @@
 //! programs in `fuzz/` call them, and `cargo test` replays the corpora and a seeded sample of mutations through the very
 //! same functions.
 
+pub mod forge;
 mod frames;
 mod rubbish;
 

@@ -36,6 +36,8 @@ pub(crate) struct Recovery {
     guessed: u32,
     /// Nothing behind this place ever went again.
     again_to: u64,
+    /// The retransmission timer went off, and nothing has gone again since.
+    owes_oldest: bool,
     /// What is kept of a recovery, and for one flight after it.
     episode: Option<Box<Episode>>,
     /// What is waited for besides the retransmission timer, and until when.
@@ -136,6 +138,7 @@ impl Recovery {
             duplicates: 0,
             guessed: 0,
             again_to: 0,
+            owes_oldest: false,
             episode: None,
             waits: None,
         }
@@ -183,6 +186,12 @@ impl Recovery {
         if is_held { None } else { self.flight.first_lost() }
     }
 
+    /// Whether the oldest data goes again whatever the window says: what the timer's going off does not hold for lost may
+    /// fill it for ever (RFC 6298, section 5.4; RFC 8985, section 6.3).
+    pub fn owes_oldest(&self) -> bool {
+        self.owes_oldest
+    }
+
     /// F-RTO may send no more: retransmission goes on.
     pub fn settle(&mut self) {
         if let Some(episode) = &mut self.episode {
@@ -201,6 +210,7 @@ impl Recovery {
     pub fn sent_again(&mut self, place: u64, length: u32, rate: Stamp, stamp: Option<SequenceNumber>, now: Instant) {
         self.flight.sent_again(place, length, rate, now);
         self.again_to = self.again_to.max(place + u64::from(length));
+        self.owes_oldest = false;
         self.count_sent(length);
         if let Some(episode) = self.episode.as_mut().filter(|episode| episode.expires.is_none()) {
             episode.suspicion.sent_again(length, stamp);
@@ -237,7 +247,7 @@ impl Recovery {
         news.acknowledged = (self.flight.base() - base) as u32;
         let has_advanced = news.acknowledged > 0;
         if has_advanced {
-            self.duplicates = 0;
+            (self.duplicates, self.owes_oldest) = (0, false);
             // What duplicates told of is now told again (RFC 9937, section 6.2), but for what filled the hole.
             let filled = heard.segment.min(news.delivered);
             news.delivered = news.delivered.saturating_sub(left_before).max(filled);
@@ -321,7 +331,7 @@ impl Recovery {
         } else {
             self.settle();
         }
-        (self.phase, self.recover) = (Phase::Timeout, self.flight.end());
+        (self.phase, self.recover, self.owes_oldest) = (Phase::Timeout, self.flight.end(), true);
         (self.duplicates, self.guessed, self.waits) = (0, 0, None);
         self.probe.forget();
         news
@@ -331,6 +341,7 @@ impl Recovery {
     pub fn clear(&mut self, first: SequenceNumber) {
         self.flight.clear(first);
         (self.phase, self.episode, self.waits, self.guessed) = (Phase::Open, None, None, 0);
+        self.owes_oldest = false;
         self.probe.forget();
     }
 

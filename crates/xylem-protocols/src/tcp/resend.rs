@@ -26,7 +26,7 @@ impl TcpSession {
         let whole = self.piece_at(place, bytes);
         let segment = self.sizes.segment;
         let mut allowance = self.recovery.allowance(self.congestion.window(), self.congestion.governs_recovery());
-        if self.recovery.in_flight() == 0 {
+        if self.recovery.in_flight() == 0 || self.recovery.owes_oldest() {
             // With nothing in the network nothing would ever come back to allow more.
             allowance = allowance.max(segment);
         }
