@@ -132,6 +132,7 @@ fn noticed(planted: Planted, words: &[&str]) -> (usize, Vec<String>) {
             plan.happenings.retain(|(_, happening)| !matches!(happening, Happening::Congestion(..)));
         }
         if planted == Planted::Fault(Fault::Hoard) {
+            plan.talks[0].total = 150_000;
             // What is hoarded shows where buffers are small.
             for tcp in &mut plan.tcp {
                 tcp.retain(|(option, _)| !option.ends_with("_buffer"));

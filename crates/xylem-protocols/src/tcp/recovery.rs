@@ -228,12 +228,24 @@ impl Recovery {
         let mut news = self.news();
         let base = self.flight.base();
         let (left_before, recover) = (self.guessed, self.recover);
-        let mut tally = Tally { rack: &mut self.rack, rate, heard, recover, delivered: 0, original: false, once: None };
+        let is_late = self.phase == Phase::Timeout;
+        let mut tally = Tally {
+            rack: &mut self.rack,
+            rate,
+            heard,
+            recover,
+            delivered: 0,
+            original: false,
+            once: None,
+            measures: true,
+        };
         if heard.acknowledgment.is_after(self.flight.number(base)) {
             self.flight.acknowledge(heard.acknowledgment, |delivered| tally.take(&delivered));
         }
         let mut doubled = None;
         if self.selective {
+            // What is reported behind a hole after a timeout may have been there for long: the reports before were lost.
+            tally.measures = !is_late;
             doubled = find_doubled(&self.flight, heard);
             for block in heard.blocks.iter().skip(usize::from(doubled.is_some())) {
                 if let Some((left, right)) = self.flight.judge(block) {
@@ -513,6 +525,8 @@ struct Tally<'a> {
     original: bool,
     /// When the newest that was sent once was sent.
     once: Option<Instant>,
+    /// What comes now tells a round trip.
+    measures: bool,
 }
 
 impl Tally<'_> {
@@ -523,7 +537,7 @@ impl Tally<'_> {
         self.delivered += bytes;
         self.rate.delivered(&delivered.stamp, delivered.sent_at, bytes, *now);
         self.original |= is_original(delivered, self.recover);
-        if delivered.again == 0 {
+        if delivered.again == 0 && self.measures {
             self.once = self.once.max(Some(delivered.sent_at));
         }
         let answers_older = echo.is_some_and(|echo| echo.is_before(clock.value(delivered.sent_at)));

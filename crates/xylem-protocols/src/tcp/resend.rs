@@ -33,7 +33,7 @@ impl TcpSession {
         let edge = self.send.unacknowledged + self.send.window;
         let room = edge.since(whole.sequence).max(0) as u32;
         let most = allowance.min(room).min(self.sizes.message(self.clock.option_length()));
-        let most = if most > 0 { most.min(self.congestion.pace(segment, now)) } else { 0 };
+        let most = if most > 0 { most.min(self.congestion.pace(segment, self.recovery.in_flight(), now)) } else { 0 };
         if whole.length <= most {
             return Some(whole);
         }

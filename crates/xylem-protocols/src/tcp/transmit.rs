@@ -94,7 +94,7 @@ impl TcpSession {
             }
             return None;
         };
-        let pace = self.congestion.pace(limits.segment, now);
+        let pace = self.congestion.pace(limits.segment, self.recovery.in_flight(), now);
         if pace >= piece.length {
             return Some(piece);
         }

@@ -18,6 +18,8 @@ pub struct Laws {
     before: Option<Status>,
     /// The smallest segments so far.
     least_segment: usize,
+    /// The window before the last reduction, until what is in the network has followed.
+    reduced_from: usize,
     /// Places acknowledged when that was.
     acknowledged: u64,
     /// Places that were known to have arrived then.
@@ -27,8 +29,9 @@ pub struct Laws {
 }
 
 impl Laws {
-    /// The window is within its law, and so is what is in flight; `acknowledged` places are acknowledged.
-    pub fn judge(&mut self, status: &Status, acknowledged: u64) -> Result<(), String> {
+    /// The window is within its law, and so is what is in flight; `acknowledged` places are acknowledged. Of a peer that is
+    /// not `is_selective` only duplicates tell what has left the network, and progress ends what they let guess.
+    pub fn judge(&mut self, status: &Status, acknowledged: u64, is_selective: bool) -> Result<(), String> {
         let (window, segment) = (status.congestion_window, status.segment_size);
         let fail = |wrong: String| Err(format!("{wrong}: {status:?}, before {:?}", self.before));
         if segment == 0 || segment > 65_535 {
@@ -60,10 +63,19 @@ impl Laws {
             if counts && is_same && window > most {
                 return fail(format!("the window grew to {window} with {told} bytes delivered"));
             }
+            // A reduction is spread over the round trip that follows (RFC 9937): until then what is in the network falls from
+            // the window before to the one behind it.
+            if window < before.congestion_window {
+                self.reduced_from = before.congestion_window + told;
+            } else if status.pipe <= window {
+                self.reduced_from = 0;
+            }
             // New data went out: what is in the network is what the window, or a recovery, allows.
             let went = (status.in_flight + news).saturating_sub(before.in_flight);
-            let windows = [before.congestion_window + told, window, status.slow_start_threshold.min(window * 2)];
-            let allowed = windows.into_iter().max().unwrap_or(window).max(before.pipe) + BEYOND * segment + 1;
+            let was = if is_selective { before.pipe } else { before.in_flight };
+            let window_most = (before.congestion_window + told).max(window);
+            let allowed = [window_most, status.slow_start_threshold.min(window * 2), was, self.reduced_from];
+            let allowed = allowed.into_iter().max().unwrap_or(window) + BEYOND * segment + 1;
             if went > 0 && status.pipe > allowed {
                 return fail(format!("{went} bytes went out and {} are in the network", status.pipe));
             }

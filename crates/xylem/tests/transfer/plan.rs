@@ -72,8 +72,11 @@ impl Dice {
         choices[self.0.below(choices.len() as u64) as usize].clone()
     }
 
-    /// A number up to `most`, small ones as likely as large ones.
+    /// A number up to `most`: in one half of all cases small ones are as likely as large ones.
     fn any(&mut self, most: u64) -> u64 {
+        if self.chance(50) {
+            return self.0.below(most + 1);
+        }
         let bits = self.0.below(65 - u64::from(most.leading_zeros()));
         self.0.below((2 << bits).min(most + 1))
     }
@@ -230,6 +233,11 @@ impl Plan {
             _ => 0,
         });
         later.chain([begun]).max().unwrap_or(begun)
+    }
+
+    /// Whether an option of a host's TCP is switched off.
+    pub fn lacks(&self, host: usize, option: &str) -> bool {
+        self.tcp[host].iter().any(|(name, value)| *name == option && *value == Value::Bool(false))
     }
 
     /// Whether an option of a host's TCP is this word.

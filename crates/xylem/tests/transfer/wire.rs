@@ -52,8 +52,9 @@ pub struct Side {
     flight: VecDeque<(u64, Instant, bool)>,
     /// When each of its clock's values went out first.
     stamps: BTreeMap<u32, Instant>,
-    /// The round trip of a SYN that may have been measured: by its echo, if it went twice.
-    round_trip_of_syn: Duration,
+    /// The longest round trip that may have been measured, and need not: of a SYN that went twice by its echo, or of what was
+    /// reported behind a hole.
+    perhaps: Duration,
     /// The longest round trip that could have been measured.
     round_trip: Option<Duration>,
     /// When it last sent something that must be acknowledged, or heard something new.
@@ -99,7 +100,7 @@ impl Default for Side {
             flight: VecDeque::new(),
             stamps: BTreeMap::new(),
             round_trip: None,
-            round_trip_of_syn: Duration::ZERO,
+            perhaps: Duration::ZERO,
             moved: Instant::ZERO,
             may_have_moved: Instant::ZERO,
             restarted: Instant::ZERO,
@@ -137,9 +138,10 @@ impl Side {
     fn patience(&self) -> Duration {
         let measured = self.round_trip.map(|longest| (5 * longest).max(TIMEOUT_MIN));
         let unmeasured = if self.is_syn_lost { TIMEOUT_AFTER_LOST_SYN } else { TIMEOUT_INITIAL };
-        let base = measured.unwrap_or(unmeasured).max(5 * self.round_trip_of_syn);
+        let base = measured.unwrap_or(unmeasured).max(5 * self.perhaps);
         let explained = (base * (1 << self.waits.min(16))).min(TIMEOUT_MAX.max(base));
-        explained + SLACK
+        // Twice, for which of two segments was believed, and so what was measured and when, is not always to be seen here.
+        2 * explained + SLACK
     }
 
     /// Its timer runs anew, and from its base.
@@ -211,6 +213,12 @@ impl Side {
         }
     }
 
+    /// How far a segment of its peer's lets it go.
+    fn edge_of(&self, seen: &Seen, scale: u8) -> u64 {
+        let place = self.place(seen.header.acknowledgment).max(0) as u64;
+        place + (u64::from(seen.header.window) << scale)
+    }
+
     /// What it sent is acknowledged up to the number, and it may go as far as the window says. The segment stands between
     /// two places of its peer's.
     fn heard(&mut self, seen: &Seen, scale: u8, (begin, end): (u64, u64), now: Instant) {
@@ -224,6 +232,7 @@ impl Side {
         } else if is_old(self.has) {
             // It has thrown away some of it, or this does not count: it may have moved, and it may not.
             self.may_have_moved = now;
+            self.edge = self.edge.max(self.edge_of(seen, scale));
             return;
         }
         // What lies beyond the window is not kept.
@@ -234,7 +243,7 @@ impl Side {
         }
         let place = place as u64;
         let window = u32::from(seen.header.window) << scale;
-        self.edge = self.edge.max(place + u64::from(window));
+        self.edge = self.edge.max(self.edge_of(seen, scale));
         // Of two that acknowledge the same the one with the higher number was sent later; what acknowledges less was not.
         let (last_place, last_number) = self.window_from;
         let is_later = seen.header.sequence.is_at_or_after(last_number) || last_place == 0;
@@ -247,8 +256,8 @@ impl Side {
             self.measure(seen, place, now);
             self.acknowledged = place;
         } else {
-            // News without progress need not be measured.
-            self.measure_runs(seen, now);
+            // News without progress may be measured, or not.
+            self.perhaps = self.perhaps.max(self.measure_runs(seen, now).unwrap_or_default());
         }
         if place == self.acknowledged && has_opened || place > self.acknowledged {
             self.has_restarted(now);
@@ -280,7 +289,7 @@ impl Side {
         // Of a SYN that went twice nothing need be measured (Karn's rule), though its echo tells which was answered.
         let is_doubtful = place == 1 && self.is_syn_lost;
         if let Some(at) = echo.filter(|_| is_doubtful) {
-            self.round_trip_of_syn = now.since(*at) + Duration::from_millis(65);
+            self.perhaps = self.perhaps.max(now.since(*at) + Duration::from_millis(65));
         }
         let echo = echo.filter(|_| !is_doubtful);
         let mut longest = echo.map(|at| now.since(*at) + Duration::from_millis(back));
