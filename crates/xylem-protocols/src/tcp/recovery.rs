@@ -64,6 +64,8 @@ pub(crate) enum Wait {
     Reordering,
     /// The tail is probed if nothing comes back (section 7.2).
     Tail,
+    /// The network marked the only segment that the window takes: nothing new goes (RFC 3168, section 6.1.2).
+    Echo,
 }
 
 #[derive(Debug)]
@@ -190,6 +192,16 @@ impl Recovery {
     /// fill it for ever (RFC 6298, section 5.4; RFC 8985, section 6.3).
     pub fn owes_oldest(&self) -> bool {
         self.owes_oldest
+    }
+
+    /// Nothing new goes before `until`.
+    pub fn hold(&mut self, until: Instant) {
+        self.waits = Some((Wait::Echo, until));
+    }
+
+    /// Whether nothing new may go.
+    pub fn holds(&self) -> bool {
+        matches!(self.waits, Some((Wait::Echo, _)))
     }
 
     /// F-RTO may send no more: retransmission goes on.

@@ -76,6 +76,8 @@ impl TcpSession {
     pub(super) fn recovery_is_due(&mut self, wait: Wait, out: &mut Outbox) {
         match wait {
             Wait::Tail => self.probe_tail(out),
+            // What is new goes when this verb ends.
+            Wait::Echo => {}
             Wait::Reordering => {
                 let smoothed = self.retransmission.smoothed();
                 let news = self.recovery.suspects_are_due(self.sizes.segment, smoothed, out.now);
@@ -92,7 +94,8 @@ impl TcpSession {
         }
         let segment = self.sizes.segment;
         let limits = Limits { allowance: segment, segment, message: segment, no_delay: true };
-        let new = self.send.plan(&limits).filter(|_| self.recovery.flight.has_room());
+        let may_go = self.recovery.flight.has_room() && !self.recovery.holds();
+        let new = self.send.plan(&limits).filter(|_| may_go);
         let has_probed = match new {
             Some(piece) => self.send_piece(&piece, out),
             None => {
