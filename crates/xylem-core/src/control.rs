@@ -225,20 +225,18 @@ pub struct Status {
     pub congestion_control: &'static str,
     /// Congestion window in bytes.
     pub congestion_window: usize,
+    /// Bytes of the congestion window below which slow start goes on (ssthresh; RFC 5681, section 2).
+    pub slow_start_threshold: usize,
     /// Bytes sent and not acknowledged.
     pub in_flight: usize,
     /// How much round trips vary (RTTVAR).
     pub round_trip_variation: Option<Duration>,
     /// The shortest round trip of late.
     pub round_trip_least: Option<Duration>,
-    /// Slow start ends at this window, in bytes.
-    pub slow_start_threshold: usize,
     /// Bytes the application has written and nobody has sent yet.
     pub unsent: usize,
     /// Bytes in flight that have arrived behind a hole.
     pub selectively_acknowledged: usize,
-    /// Bytes in flight that are held for lost.
-    pub lost: usize,
     /// How often the retransmission timer went off in a row.
     pub timeouts: u32,
     /// A fast recovery is going on.
@@ -267,6 +265,11 @@ pub struct Status {
     pub since_sent: Duration,
     /// How long ago the peer was last heard of.
     pub since_heard: Duration,
+    /// Bytes in the network, as far as is known: not acknowledged in any way, and not held for lost (pipe; RFC 6675,
+    /// section 2).
+    pub pipe: usize,
+    /// Bytes found lost that have not been sent again yet.
+    pub lost: usize,
     /// Segments retransmitted so far.
     pub retransmitted: u64,
     /// Largest segment sent, payload bytes.

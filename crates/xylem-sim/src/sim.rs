@@ -167,6 +167,31 @@ impl Sim {
         }
     }
 
+    /// Changes the model of one direction of a cable for what is sent from now on: 0 from the end that was named first when
+    /// it was joined, 1 back. What is on the way arrives as it would have.
+    ///
+    /// # Errors
+    /// The first value of the model outside its limits; the old model stays in force.
+    pub fn change(&mut self, cable: usize, direction: usize, model: LinkModel) -> Result<(), LinkModelError> {
+        self.cables[cable].links[direction].change(model)
+    }
+
+    /// Goes to the next thing that happens and through all of that time, but no further than to `until`: for whoever looks
+    /// or meddles in between. `false`: nothing happens until then, and it is then now.
+    pub fn step(&mut self, until: Instant) -> bool {
+        match self.next().filter(|at| *at <= until) {
+            Some(at) => {
+                self.now = self.now.max(at);
+                self.serve();
+                true
+            }
+            None => {
+                self.now = self.now.max(until);
+                false
+            }
+        }
+    }
+
     /// Runs until all traffic is done, nothing can happen any more, or `span` has passed.
     pub fn run(&mut self, span: Duration) -> Outcome {
         let end = self.now + span;
@@ -277,6 +302,7 @@ impl Sim {
     /// When something happens next.
     fn next(&self) -> Option<Instant> {
         let wake = |host: &Host| match host.wake {
+            _ if host.is_due(self.now) => Some(self.now),
             Wake::Now => Some(self.now),
             Wake::At(at) => Some(at),
             Wake::Never => None,

@@ -2,7 +2,10 @@
 //! programs in `fuzz/` call them, and `cargo test` replays the corpora and a seeded sample of mutations through the very
 //! same functions.
 
+pub mod forge;
 mod frames;
+mod peer;
+mod road;
 mod rubbish;
 
 pub use frames::{Aim, frame};
@@ -10,14 +13,12 @@ pub use rubbish::{Counts, Rubbish};
 
 use crate::catalogue;
 use clap::Parser;
-use std::cell::RefCell;
+use road::Road;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use xylem_core::{
-    Acceptor, Anchor, EnableWish, HEADROOM, Instant, Message, Part, Participants, PathId, Pool, Random, Record,
-};
+use xylem_core::{Acceptor, Anchor, EnableWish, Message, Part, Participants, PathId, Random, Record};
 use xylem_graph::file::{Value, load};
-use xylem_graph::instance::{DeviceFacts, Instance, Limits, Shepherd, World};
+use xylem_graph::instance::{DeviceFacts, Limits};
 use xylem_protocols::toy;
 use xylem_wire::*;
 
@@ -50,6 +51,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "http", run: http },
     Target { name: "record", run: record },
     Target { name: "frames", run: frames },
+    Target { name: "peer", run: peer::peer },
+    Target { name: "script", run: script },
 ];
 
 /// Law 5: what is accepted, built again, parses to the same value.
@@ -156,6 +159,16 @@ fn scenario(bytes: &[u8]) {
     }
 }
 
+/// A packet script: what is read prints to a text that means the same, and printing is a fixed point.
+fn script(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Ok(script) = xylem_sim::script::parse(text) {
+        let printed = script.to_string();
+        let again = xylem_sim::script::parse(&printed).unwrap_or_else(|problems| panic!("{problems:?}: {printed}"));
+        assert_eq!(again.to_string(), printed, "printing is no fixed point");
+    }
+}
+
 /// A request's head never claims more bytes than there are.
 fn http(bytes: &[u8]) {
     if let Ok(Some((_, length))) = crate::http::head::parse(bytes) {
@@ -195,7 +208,7 @@ fn frames(bytes: &[u8]) {
     };
     let tcp = instance.node_of_kind("tcp").expect("the graph has one");
     let listening = instance.enable(tcp, wish, Arc::new(Nobody)).expect("nobody else listens");
-    let world = Wire::new(instance.pool().clone());
+    let world = Road::new(instance.pool().clone());
     let mut rest = bytes;
     while let Some((length, after)) = rest.split_first_chunk::<2>() {
         let length = usize::from(u16::from_be_bytes(*length)).min(after.len());
@@ -222,50 +235,18 @@ impl Acceptor for Nobody {
     fn deliver(&self, _message: Message) {}
 }
 
-/// A world with one device whose other end is the fuzzer.
-struct Wire {
-    now: RefCell<Instant>,
-    arrived: RefCell<Vec<Message>>,
-    pool: Pool,
-}
-
-impl Wire {
-    fn new(pool: Pool) -> Wire {
-        Wire { now: RefCell::default(), arrived: RefCell::default(), pool }
-    }
-
-    fn frame(&self, bytes: &[u8]) {
-        let Some(mut buffer) = self.pool.take((HEADROOM + bytes.len()).min(xylem_core::pool::LARGE)) else { return };
-        let length = bytes.len().min(buffer.len() - HEADROOM);
-        buffer[HEADROOM..HEADROOM + length].copy_from_slice(&bytes[..length]);
-        self.arrived.borrow_mut().push(Message::from_buffer(buffer, HEADROOM, HEADROOM + length));
-    }
-
-    fn pass(&self, instance: &Instance, shepherd: &mut Shepherd, nanoseconds: u64) {
-        instance.turn(self, shepherd);
-        let now = self.now.borrow().as_nanos();
-        *self.now.borrow_mut() = Instant::from_nanos(now + nanoseconds);
-    }
-}
-
-impl World for Wire {
-    fn now(&self) -> Instant {
-        *self.now.borrow()
-    }
-    fn receive(&self, arrivals: &mut Vec<(u16, Message)>, _limit: usize) {
-        arrivals.extend(self.arrived.borrow_mut().drain(..).map(|frame| (0, frame)));
-    }
-    fn transmit(&self, _device: u16, frame: &mut Message) -> bool {
-        drop(std::mem::take(frame));
-        true
-    }
-}
-
 /// Inputs that mean something, for the corpora and as a beginning for mutations: `count` for a target, from a seed.
 pub fn samples(target: &str, count: usize, seed: u64) -> Vec<Vec<u8>> {
     let mut random = Random::seeded(seed);
     (0..count).map(|_| sample(target, &mut random)).collect()
 }
+
+const SCRIPTS: [&str; 4] = [
+    include_str!("../../../tests/wire/tcp/opening/passive.wire"),
+    include_str!("../../../tests/wire/tcp/sack/first-hole-filled.wire"),
+    include_str!("../../../tests/wire/tcp/icmp/too-large.wire"),
+    include_str!("../../../tests/wire/tcp/timestamps/echo-of-last-in-order.wire"),
+];
 
 const COMMANDS: [&str; 6] = [
     "graph show host --svg -",
@@ -305,6 +286,8 @@ fn sample(target: &str, random: &mut Random) -> Vec<u8> {
         "graph" => include_bytes!("../../../graphs/host.graph").to_vec(),
         "link" => format!("loss={}% delay={}ms", random.below(100), random.below(1000)).into_bytes(),
         "scenario" => include_bytes!("../../../scenarios/lossy-transfer.sim").to_vec(),
+        "peer" => peer::sample(random),
+        "script" => SCRIPTS[random.below(SCRIPTS.len() as u64) as usize].as_bytes().to_vec(),
         "http" => format!("GET /{} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", random.next(), random.below(99))
             .into_bytes(),
         "record" => {

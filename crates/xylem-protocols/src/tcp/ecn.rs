@@ -103,15 +103,32 @@ impl Ecn {
     }
 }
 
+/// How it was before a segment came, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    in_flight: u32,
+    window: u32,
+}
+
 impl TcpSession {
-    /// The peer's acknowledgment may echo a mark: the window shrinks, at most once a window (RFC 3168, section 6.1.2).
-    pub(super) fn hear_echo(&mut self, segment: &Segment, out: &Outbox) {
-        if !self.ecn.is_news(segment, self.send.unacknowledged) || self.send.in_flight() == 0 {
+    /// The peer's acknowledgment may echo a mark: the window shrinks, at most once a window (RFC 3168, section 6.1.2), from
+    /// what it and the flight were before the segment came. A window of one segment cannot: then what is new waits as long as
+    /// the retransmission timer would, so that less than a segment a round trip goes.
+    pub(super) fn hear_echo(&mut self, segment: &Segment, before: Before, out: &Outbox) {
+        if !self.ecn.is_news(segment, self.send.unacknowledged) || before.in_flight == 0 {
             return;
         }
-        let in_flight = self.send.in_flight().min(self.congestion.window());
+        let in_flight = before.in_flight.min(before.window);
         self.congestion.marked(&Loss { now: out.now, in_flight, bytes: 0 });
         self.ecn.reduced(self.send.highest);
+        if before.window <= self.sizes.segment {
+            self.recovery.hold(out.now + self.retransmission.timeout(&self.config));
+        }
+    }
+
+    /// What is in flight, and the window.
+    pub(super) fn before(&self) -> Before {
+        Before { in_flight: self.send.in_flight(), window: self.congestion.window() }
     }
 
     /// Data inside the window has come: marks outside of it are nobody's (RFC 3168, section 6.1.5).

@@ -182,15 +182,17 @@ impl TcpSession {
         let attempts = self.retransmission.attempts;
         // What was proven is so no longer once the search has begun; the count goes on.
         let is_proven = u32::from(self.sizes.proven) >= self.sizes.segment;
-        let patience = TIMEOUTS_MAX + u8::from(is_proven);
-        let is_large = self.send.in_flight() >= self.sizes.segment;
-        if self.config.mtu_probing == MtuProbing::Off || !is_large {
-            return;
-        }
-        if attempts == patience {
-            self.begin_search(BASE_MTU, out.now + RAISE_AFTER);
+        let mtu = if attempts == TIMEOUTS_MAX + u8::from(is_proven) {
+            BASE_MTU
         } else if attempts > TIMEOUTS_MAX + TIMEOUTS_MORE {
-            self.begin_search(self.config.path_mtu_min as u32, out.now + RAISE_AFTER);
+            self.config.path_mtu_min as u32
+        } else {
+            return;
+        };
+        // A packet may be too large though its segment is not a whole one.
+        let packet = self.send.in_flight() + self.clock.option_length() + TcpHeader::LEN as u32 + self.overhead();
+        if self.config.mtu_probing != MtuProbing::Off && packet > mtu {
+            self.begin_search(mtu, out.now + RAISE_AFTER);
         }
     }
 

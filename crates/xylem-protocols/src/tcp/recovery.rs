@@ -36,6 +36,8 @@ pub(crate) struct Recovery {
     guessed: u32,
     /// Nothing behind this place ever went again.
     again_to: u64,
+    /// The retransmission timer went off, and nothing has gone again since.
+    owes_oldest: bool,
     /// What is kept of a recovery, and for one flight after it.
     episode: Option<Box<Episode>>,
     /// What is waited for besides the retransmission timer, and until when.
@@ -62,6 +64,8 @@ pub(crate) enum Wait {
     Reordering,
     /// The tail is probed if nothing comes back (section 7.2).
     Tail,
+    /// The network marked the only segment that the window takes: nothing new goes (RFC 3168, section 6.1.2).
+    Echo,
 }
 
 #[derive(Debug)]
@@ -136,6 +140,7 @@ impl Recovery {
             duplicates: 0,
             guessed: 0,
             again_to: 0,
+            owes_oldest: false,
             episode: None,
             waits: None,
         }
@@ -192,6 +197,22 @@ impl Recovery {
         if is_held { None } else { self.flight.first_lost() }
     }
 
+    /// Whether the oldest data goes again whatever the window says: what the timer's going off does not hold for lost may
+    /// fill it for ever (RFC 6298, section 5.4; RFC 8985, section 6.3).
+    pub fn owes_oldest(&self) -> bool {
+        self.owes_oldest
+    }
+
+    /// Nothing new goes before `until`.
+    pub fn hold(&mut self, until: Instant) {
+        self.waits = Some((Wait::Echo, until));
+    }
+
+    /// Whether nothing new may go.
+    pub fn holds(&self) -> bool {
+        matches!(self.waits, Some((Wait::Echo, _)))
+    }
+
     /// F-RTO may send no more: retransmission goes on.
     pub fn settle(&mut self) {
         if let Some(episode) = &mut self.episode {
@@ -210,6 +231,7 @@ impl Recovery {
     pub fn sent_again(&mut self, place: u64, length: u32, rate: Stamp, stamp: Option<SequenceNumber>, now: Instant) {
         self.flight.sent_again(place, length, rate, now);
         self.again_to = self.again_to.max(place + u64::from(length));
+        self.owes_oldest = false;
         self.count_sent(length);
         if let Some(episode) = self.episode.as_mut().filter(|episode| episode.expires.is_none()) {
             episode.suspicion.sent_again(length, stamp);
@@ -227,12 +249,24 @@ impl Recovery {
         let mut news = self.news();
         let base = self.flight.base();
         let (left_before, recover) = (self.guessed, self.recover);
-        let mut tally = Tally { rack: &mut self.rack, rate, heard, recover, delivered: 0, original: false, once: None };
+        let is_late = self.phase == Phase::Timeout;
+        let mut tally = Tally {
+            rack: &mut self.rack,
+            rate,
+            heard,
+            recover,
+            delivered: 0,
+            original: false,
+            once: None,
+            measures: true,
+        };
         if heard.acknowledgment.is_after(self.flight.number(base)) {
             self.flight.acknowledge(heard.acknowledgment, |delivered| tally.take(&delivered));
         }
         let mut doubled = None;
         if self.selective {
+            // What is reported behind a hole after a timeout may have been there for long: the reports before were lost.
+            tally.measures = !is_late;
             doubled = find_doubled(&self.flight, heard);
             for block in heard.blocks.iter().skip(usize::from(doubled.is_some())) {
                 if let Some((left, right)) = self.flight.judge(block) {
@@ -246,7 +280,7 @@ impl Recovery {
         news.acknowledged = (self.flight.base() - base) as u32;
         let has_advanced = news.acknowledged > 0;
         if has_advanced {
-            self.duplicates = 0;
+            (self.duplicates, self.owes_oldest) = (0, false);
             // What duplicates told of is now told again (RFC 9937, section 6.2), but for what filled the hole.
             let filled = heard.segment.min(news.delivered);
             news.delivered = news.delivered.saturating_sub(left_before).max(filled);
@@ -331,7 +365,7 @@ impl Recovery {
         } else {
             self.settle();
         }
-        (self.phase, self.recover) = (Phase::Timeout, self.flight.end());
+        (self.phase, self.recover, self.owes_oldest) = (Phase::Timeout, self.flight.end(), true);
         (self.duplicates, self.guessed, self.waits) = (0, 0, None);
         self.probe.forget();
         news
@@ -341,6 +375,7 @@ impl Recovery {
     pub fn clear(&mut self, first: SequenceNumber) {
         self.flight.clear(first);
         (self.phase, self.episode, self.waits, self.guessed) = (Phase::Open, None, None, 0);
+        self.owes_oldest = false;
         self.probe.forget();
     }
 
@@ -514,6 +549,8 @@ struct Tally<'a> {
     original: bool,
     /// When the newest that was sent once was sent.
     once: Option<Instant>,
+    /// What comes now tells a round trip.
+    measures: bool,
 }
 
 impl Tally<'_> {
@@ -524,7 +561,7 @@ impl Tally<'_> {
         self.delivered += bytes;
         self.rate.delivered(&delivered.stamp, delivered.sent_at, bytes, *now);
         self.original |= is_original(delivered, self.recover);
-        if delivered.again == 0 {
+        if delivered.again == 0 && self.measures {
             self.once = self.once.max(Some(delivered.sent_at));
         }
         let answers_older = echo.is_some_and(|echo| echo.is_before(clock.value(delivered.sent_at)));

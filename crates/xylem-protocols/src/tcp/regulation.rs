@@ -70,10 +70,13 @@ impl Regulation {
         self.control.threshold()
     }
 
-    /// Payload bytes that the pace lets go in one message at `now`: without a pace as many as fit.
-    pub fn pace(&mut self, segment: u32, now: Instant) -> u32 {
+    /// Payload bytes that the pace lets go in one message at `now`: without a pace as many as fit. With nothing in the network
+    /// a segment always may go: an application that says little by little teaches a rate of so little, by which it would
+    /// wait for seconds.
+    pub fn pace(&mut self, segment: u32, in_flight: u32, now: Instant) -> u32 {
         let Some(rate) = self.control.pacing_rate() else { return u32::MAX };
-        let allowed = self.pacing.allows(now, rate, segment);
+        let least = if in_flight == 0 { segment } else { 0 };
+        let allowed = self.pacing.allows(now, rate, segment).max(least);
         self.held_until = (allowed == 0).then(|| self.pacing.next());
         allowed - allowed % segment
     }

@@ -28,14 +28,14 @@ impl TcpSession {
         let whole = self.piece_at(place, bytes);
         let segment = self.sizes.segment;
         let mut allowance = self.recovery.allowance(self.congestion.window(), self.congestion.governs_recovery());
-        if self.recovery.in_flight() == 0 {
+        if self.recovery.in_flight() == 0 || self.recovery.owes_oldest() {
             // With nothing in the network nothing would ever come back to allow more.
             allowance = allowance.max(segment);
         }
         let edge = self.send.unacknowledged + self.send.window;
         let room = edge.since(whole.sequence).max(0) as u32;
         let most = allowance.min(room).min(self.sizes.message(self.clock.option_length()));
-        let most = if most > 0 { most.min(self.congestion.pace(segment, now)) } else { 0 };
+        let most = if most > 0 { most.min(self.congestion.pace(segment, self.recovery.in_flight(), now)) } else { 0 };
         if whole.length <= most {
             return Some(whole);
         }
@@ -78,6 +78,8 @@ impl TcpSession {
     pub(super) fn recovery_is_due(&mut self, wait: Wait, out: &mut Outbox) {
         match wait {
             Wait::Tail => self.probe_tail(out),
+            // What is new goes when this verb ends.
+            Wait::Echo => {}
             Wait::Reordering => {
                 let smoothed = self.retransmission.smoothed();
                 let news = self.recovery.suspects_are_due(self.sizes.segment, smoothed, out.now);
@@ -94,7 +96,8 @@ impl TcpSession {
         }
         let segment = self.sizes.segment;
         let limits = Limits { allowance: segment, segment, message: segment, no_delay: true, corked: false };
-        let new = self.send.plan(&limits).filter(|_| self.recovery.flight.has_room());
+        let may_go = self.recovery.flight.has_room() && !self.recovery.holds();
+        let new = self.send.plan(&limits).filter(|_| may_go);
         let has_probed = match new {
             Some(piece) => self.send_piece(&piece, out),
             None => {

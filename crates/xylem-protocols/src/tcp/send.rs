@@ -172,12 +172,14 @@ impl Sending {
         (self.budget as usize).saturating_sub(self.queue.capacity())
     }
 
-    /// Takes the window a segment offers, unless an older segment comes late (RFC 9293, section 3.10.7.4). A window that
-    /// shrinks is taken as it is (RFC 9293, MUST-34). Says whether it changed.
+    /// Takes the window a segment offers, unless an older segment comes late. RFC 9293, section 3.10.7.4, tells them apart by
+    /// their numbers first, which a retransmission has from long ago: then its acknowledgment would move the window's edge
+    /// beyond what the peer has promised. Acknowledgments only go forward, so that they tell first here. A window that shrinks
+    /// is taken as it is (RFC 9293, MUST-34). Says whether it changed.
     pub fn take_window(&mut self, sequence: SequenceNumber, acknowledgment: SequenceNumber, window: u32) -> bool {
         let (last_sequence, last_acknowledgment) = self.window_from;
-        let is_newer = last_sequence.is_before(sequence)
-            || (last_sequence == sequence && last_acknowledgment.is_at_or_before(acknowledgment));
+        let is_newer = last_acknowledgment.is_before(acknowledgment)
+            || (last_acknowledgment == acknowledgment && last_sequence.is_at_or_before(sequence));
         if !is_newer {
             return false;
         }

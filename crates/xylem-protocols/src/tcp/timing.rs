@@ -106,6 +106,10 @@ impl TcpSession {
                 // holds it back. What the window takes goes as a probe does.
                 let is_narrow = self.send.window < self.sizes.segment;
                 if is_closed_window || is_narrow || !self.send.is_outstanding() {
+                    if !is_closed_window {
+                        // What a narrow window takes may be too large for the path all the same.
+                        self.path_timed_out(out);
+                    }
                     self.probe(out);
                     return;
                 }

@@ -9,7 +9,7 @@ use super::session::{Owed, TcpSession};
 use super::state::State;
 use super::time_wait::Entry;
 use xylem_core::{Control, Duration, Event, Instant, Message, Outbox, time};
-use xylem_wire::{SequenceNumber, TcpFlags, TcpHeader, TcpOptions};
+use xylem_wire::{Header, SackBlock, SequenceNumber, TcpFlags, TcpHeader, TcpOptions};
 
 /// How long to wait before another try when there was no buffer.
 const BUFFER_WAIT: Duration = Duration::from_millis(5);
@@ -59,6 +59,9 @@ impl TcpSession {
 
     /// Sends data that was never sent.
     fn send_new(&mut self, out: &mut Outbox) {
+        if self.recovery.holds() {
+            return;
+        }
         self.send_size_probe(out);
         let options = self.clock.option_length();
         while self.recovery.flight.has_room() {
@@ -94,7 +97,7 @@ impl TcpSession {
             }
             return None;
         };
-        let pace = self.congestion.pace(limits.segment, now);
+        let pace = self.congestion.pace(limits.segment, self.recovery.in_flight(), now);
         if pace >= piece.length {
             return Some(piece);
         }
@@ -155,7 +158,16 @@ impl TcpSession {
         } else {
             flags |= self.ecn.echo();
         }
-        let answer = Answer { sequence: piece.sequence, flags, urgent, ..self.standing(out.now) };
+        let mut answer = Answer { sequence: piece.sequence, flags, urgent, ..self.standing(out.now) };
+        if self.recovery.selective {
+            // As far as the segment has room: no data makes way for reports (RFC 2018, section 3, wants them on all that
+            // acknowledges; what comes out of order is also answered by itself).
+            let room = self.sizes.segment.saturating_sub(piece.length) as usize;
+            let most = (room.saturating_sub(4) / SackBlock::LEN).min(answer.options.sack_blocks_max());
+            if most > 0 {
+                answer.options.sack = self.receive.report(most);
+            }
+        }
         self.emit(&answer, message, out);
         true
     }
@@ -319,8 +331,9 @@ impl TcpSession {
             | State::CloseWait
             | State::Closing
             | State::LastAck => {
-                // What only the pace holds back will go by itself.
-                self.send.is_outstanding() || (self.send.has_more() && self.congestion.deadline().is_none())
+                // What only the pace, or an echo, holds back will go by itself.
+                let is_held = self.congestion.deadline().is_some() || self.recovery.holds();
+                self.send.is_outstanding() || (self.send.has_more() && !is_held)
             }
         };
         if !wants {

@@ -255,6 +255,13 @@ impl CongestionControl for Cubic {
         self.window = self.threshold;
     }
 
+    fn marked(&mut self, loss: &Loss) {
+        self.lost(loss);
+        // The threshold has a floor of two segments, the window of one (RFC 3168, section 6.1.2).
+        let left = u64::from(loss.in_flight) * BETA_TENTHS / 10;
+        self.window = self.window.min((left as u32).max(self.segment));
+    }
+
     fn timed_out(&mut self, loss: &Loss, again: bool) {
         if !again {
             self.remember_loss(loss.in_flight);

@@ -90,6 +90,12 @@ impl CongestionControl for NewReno {
         self.counted = 0;
     }
 
+    fn marked(&mut self, loss: &Loss) {
+        self.lost(loss);
+        // The threshold has a floor of two segments, the window of one (RFC 3168, section 6.1.2).
+        self.window = self.window.min((loss.in_flight / 2).max(self.segment));
+    }
+
     fn timed_out(&mut self, loss: &Loss, again: bool) {
         if !again {
             self.before = Some((self.window, self.threshold));

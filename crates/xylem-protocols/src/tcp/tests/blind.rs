@@ -43,6 +43,19 @@ fn guessed_segments_neither_end_nor_enter_a_connection() {
     }
 }
 
+/// A clock of the future with an acknowledgment that cannot be: the peer's own clock is not old by it (RFC 7323, section
+/// 5.3, with RFC 5961, section 5.2, before it).
+#[test]
+fn rfc_5961_5_2_a_clock_is_not_believed_of_whoever_knows_no_acknowledgment() {
+    let mut script = Script::syn_sent(TcpConfig { window_scaling: false, ..TcpConfig::default() });
+    script.inject(segment("S.", 0, 1).mss(1000).stamp(1000, 0));
+    script.raw_sent();
+    let beyond = script.ours + 500_000;
+    script.inject(segment(".", 1, 0).raw(beyond).data(b"evil").stamp(900_000, 0));
+    script.inject(segment(".", 1, 1).data(b"good").stamp(1001, 0));
+    assert_eq!(script.host.connections[0].received, b"good");
+}
+
 /// In the window but not at the number expected: challenged, and the true peer's answer then resets (RFC 5961, section
 /// 3.2); a SYN without a timestamp is one of a peer that has forgotten everything (section 4.2).
 #[test]

@@ -193,9 +193,48 @@ fn lies_about_marks_cost_the_liar_only() {
     let mut acknowledged = 1;
     for _ in 0..200 {
         script.push(1000);
-        let sent = script.raw_sent();
+        let mut sent = script.raw_sent();
+        if sent.is_empty() {
+            // At one segment the timer lets it go.
+            let timeout = script.host.status(script.now, 0).retransmission_timeout;
+            script.wait(timeout);
+            sent = script.raw_sent();
+        }
         assert!(!sent.is_empty(), "a window that is always echoed still lets a segment through");
         acknowledged += sent.iter().map(|sent| sent.data.len() as u32).sum::<u32>();
         script.inject(segment("E.", 1, acknowledged));
     }
+}
+
+/// RFC 3168, section 6.1.2: an echo that acknowledges everything is one, and halves what was in flight before it came.
+#[test]
+fn rfc_3168_6_1_2_an_echo_of_all_that_was_sent_halves_what_was_in_flight() {
+    let mut script = agreed();
+    script.push(10_000);
+    script.raw_sent();
+    let before = script.host.status(script.now, 0).congestion_window;
+    script.inject(segment("E.", 1, 10_001));
+    let after = script.host.status(script.now, 0).congestion_window;
+    assert!((before / 2 - 1000..=before * 3 / 4).contains(&after), "{before} to {after}");
+}
+
+/// RFC 3168, section 6.1.2: at a window of one segment the timer decides.
+#[test]
+fn rfc_3168_6_1_2_at_one_segment_what_is_new_waits_for_the_timer() {
+    let mut script = agreed();
+    script.push(1000);
+    script.raw_sent();
+    script.inject(segment("E.", 1, 1001));
+    assert_eq!(script.host.status(script.now, 0).congestion_window, 1000, "half of one, but one at least");
+    script.push(1000);
+    assert_eq!(script.raw_sent().len(), 1);
+    script.push(3000);
+    script.inject(segment("E.", 1, 2001));
+    assert_eq!(script.host.status(script.now, 0).congestion_window, 1000);
+    assert_eq!(script.raw_sent().len(), 0, "not yet");
+    let timeout = script.host.status(script.now, 0).retransmission_timeout;
+    script.wait(timeout.saturating_sub(Duration::from_millis(2)));
+    assert_eq!(script.raw_sent().len(), 0, "still not");
+    script.wait_ms(4);
+    assert_eq!(script.raw_sent().len(), 1, "one");
 }

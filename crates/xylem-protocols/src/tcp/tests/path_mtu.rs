@@ -120,6 +120,37 @@ fn a_black_hole_is_found_and_later_its_edge() {
     }
 }
 
+/// What is too large need not be a whole segment.
+#[test]
+fn rfc_4821_7_7_a_black_hole_swallows_what_is_less_than_a_segment_too() {
+    for (swallows, count) in [(1000, 1100), (700, 800), (1300, 1400)] {
+        let mut net = Net::with(9, TcpConfig::default(), TcpConfig::default());
+        let (a, b) = net.connect();
+        net.swallows = swallows;
+        let now = net.now;
+        net.hosts[0].push(now, a, &bytes(9, count));
+        net.run_for(Duration::from_secs(60));
+        assert_eq!(net.hosts[1].connections[b].received.len(), count, "{:?}", net.report());
+    }
+}
+
+/// A window that takes less than a segment is filled by a timer, and what fills it may vanish.
+#[test]
+fn rfc_4821_7_7_a_black_hole_swallows_what_fills_a_narrow_window_too() {
+    let narrow = TcpConfig { receive_buffer: 2048, receive_buffer_max: 0, ..TcpConfig::default() };
+    let mut net = Net::with(9, TcpConfig::default(), narrow);
+    let (a, b) = net.connect();
+    net.hosts[1].connections[b].reads = false;
+    net.swallows = 1000;
+    let now = net.now;
+    net.hosts[0].push(now, a, &bytes(9, 800));
+    net.run_for(Duration::from_secs(1));
+    let now = net.now;
+    net.hosts[0].push(now, a, &bytes(9, 5000));
+    net.run_for(Duration::from_secs(120));
+    assert_eq!(net.hosts[1].connections[b].received.len(), 2048, "{:?}", net.report());
+}
+
 /// Probing from the beginning: no timeout is needed to find the largest, and a lost probe costs no window.
 #[test]
 fn probing_finds_the_largest_from_below() {

@@ -196,3 +196,23 @@ fn too_large_makes_segments_smaller_and_sends_again_at_once() {
     network_error(&mut script, NetworkErrorKind::TooLarge { mtu: 1400 }, Some(1));
     assert_eq!(script.host.status(script.now, 0).segment_size, 512, "an error never makes it larger");
 }
+
+/// RFC 6298, section 5.4: what the timer's going off does not hold for lost, because it was sent a moment ago, fills the
+/// window that is left. The oldest goes again all the same, and each time.
+#[test]
+fn rfc_6298_5_4_the_oldest_goes_again_though_the_rest_fills_the_window() {
+    let mut script = Script::syn_sent(Script::config());
+    script.wait_ms(100);
+    script.inject(segment("S.", 0, 1).mss(1000));
+    script.raw_sent();
+    // A round trip of 100 ms makes a timeout of 300.
+    script.push(1000);
+    assert_eq!(script.raw_sent().len(), 1);
+    script.wait_ms(280);
+    script.push(8000);
+    assert_eq!(script.raw_sent().len(), 8);
+    script.wait_ms(25);
+    let again: Vec<String> = script.raw_sent().into_iter().map(|sent| sent.text).collect();
+    assert_eq!(again.len(), 1, "{again:?}");
+    assert!(again[0].contains(" 1+1000 "), "{again:?}");
+}

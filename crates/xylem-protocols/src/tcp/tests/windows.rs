@@ -333,3 +333,19 @@ fn rounding_a_scaled_window_does_not_take_it_back() {
         assert!(edge > receive_buffer as u32 / 2);
     }
 }
+
+/// A retransmission of the peer's has an old number and a new acknowledgment, and the window that goes with that: without it
+/// the window of before would be moved beyond what the peer takes (RFC 9293, section 3.10.7.4, has numbers tell first).
+#[test]
+fn rfc_9293_3_8_6_an_acknowledgment_never_moves_the_windows_edge_beyond_what_was_promised() {
+    let mut script = Script::open(Script::config());
+    script.inject(segment(".", 1, 1).window(3000));
+    script.push(9000);
+    let sent: usize = script.raw_sent().iter().map(|sent| sent.data.len()).sum();
+    assert_eq!(sent, 3000);
+    script.inject(segment(".", 101, 1).window(3000).data(&[0; 100]));
+    script.raw_sent();
+    script.inject(segment(".", 1, 2001).window(1000).data(&[0; 100]));
+    let sent: usize = script.raw_sent().iter().map(|sent| sent.data.len()).sum();
+    assert_eq!(sent, 0, "the edge stands where it stood");
+}
