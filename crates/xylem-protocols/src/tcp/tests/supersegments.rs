@@ -174,8 +174,9 @@ fn merged_is_separate() {
             let answers = script.raw_sent();
             script.wait_ms(100);
             let last = script.raw_sent().pop().or(answers.last().cloned()).map(|sent| sent.text);
-            // Whose window counts is told by where a segment begins, and merged ones begin earlier.
-            let status = xylem_core::Status { peer_window: 0, ..script.host.status(script.now, 0) };
+            // Whose window counts is told by where a segment begins, and merged ones begin earlier; and our window is what the
+            // last of our answers said, which are fewer for them.
+            let status = xylem_core::Status { peer_window: 0, window: 0, ..script.host.status(script.now, 0) };
             let connection = &script.host.connections[0];
             let seen = (connection.received.clone(), connection.events.clone(), connection.urgent, drops);
             (seen, status, last, answers.len(), count)
