@@ -106,6 +106,7 @@ impl TcpSession {
             self.recovery.opened(round_trip, out.now);
         }
         self.path_progress(bytes, out.now);
+        self.early_progress();
         self.confirm(out);
         self.wake_writer(out);
     }

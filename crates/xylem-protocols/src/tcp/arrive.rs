@@ -237,6 +237,10 @@ impl TcpSession {
         let fills_hole = !self.receive.early.is_empty();
         let is_cut = (segment.sequence + segment.payload).is_after(self.receive.edge);
         match self.receive.place(segment, message, self.config.early_pieces_max) {
+            Place::Next if !self.receive.takes(message) => {
+                self.owe(Owed::Alone(1));
+                Verdict::Drop(&drops::CRUMBS)
+            }
             Place::Next => {
                 self.note_marks(segment, message);
                 self.receive.hand_up(message.len() as u32);

@@ -4,9 +4,12 @@
 
 use super::ends::Ends;
 use super::options::Offer;
+use super::protocol::lock;
 use super::segment::Segment;
 use siphasher::sip::SipHasher24;
+use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use xylem_core::{Duration, Instant, Random};
 use xylem_wire::{SequenceNumber, TcpOptions};
@@ -49,7 +52,12 @@ pub(crate) struct Cookies {
     sent: AtomicU64,
     accepted: AtomicU64,
     refused: AtomicU64,
+    spent: Mutex<VecDeque<u64>>,
 }
+
+/// Cookies that have opened a connection are remembered, so many of them: whoever repeats the acknowledgment that brought
+/// one, when that connection has gone, opens no other.
+const SPENT_MAX: usize = 1024;
 
 /// How cookies went, for tests and tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +75,8 @@ impl Cookies {
     pub fn new(random: &mut Random) -> Cookies {
         let zero = || AtomicU64::new(0);
         let key = (random.next(), random.next());
-        Cookies { key, last: zero(), sent: zero(), accepted: zero(), refused: zero() }
+        let spent = Mutex::default();
+        Cookies { key, last: zero(), sent: zero(), accepted: zero(), refused: zero(), spent }
     }
 
     pub fn counts(&self) -> CookieCounts {
@@ -99,6 +108,22 @@ impl Cookies {
         let counter = if is_ours { &self.accepted } else { &self.refused };
         counter.fetch_add(1, Ordering::Relaxed);
         is_ours.then(|| SIZES[index as usize])
+    }
+
+    /// The cookie that came back as `initial` opens a connection, now. `false`: it has done so already.
+    pub fn spend(&self, ends: &Ends, peer: SequenceNumber, initial: SequenceNumber) -> bool {
+        let mut hasher = SipHasher24::new_with_keys(self.key.1, self.key.0);
+        (ends, peer, initial).hash(&mut hasher);
+        let name = hasher.finish();
+        let mut spent = lock(&self.spent);
+        let is_new = !spent.contains(&name);
+        if is_new {
+            if spent.len() == SPENT_MAX {
+                spent.pop_front();
+            }
+            spent.push_back(name);
+        }
+        is_new
     }
 
     fn code(&self, ends: &Ends, peer: SequenceNumber, slot: u64, index: u32) -> u32 {

@@ -72,7 +72,6 @@ impl TcpProtocol {
             return Some(Demux::Drop(&drops::TIME_WAIT));
         }
         if entry.is_reopened_by(segment) && self.listener(&ends.local).is_some() {
-            lock(&self.time_waits).remove(ends);
             return None;
         }
         // The peer's FIN again: our last acknowledgment was lost. Any other would let a stranger prolong the wait.

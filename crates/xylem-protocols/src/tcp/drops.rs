@@ -58,6 +58,8 @@ pub static AFTER_FIN: DropReason = reason("data after the end");
 pub static RECEIVE_CLOSED: DropReason = reason("the application reads no more");
 /// Too much has arrived too early.
 pub static EARLY_FULL: DropReason = reason("too much arrived too early");
+/// Too many small segments wait for an application that does not read.
+pub static CRUMBS: DropReason = reason("too many small segments unread");
 /// The application pushed after it had closed, or after the connection had ended.
 pub static SEND_CLOSED: DropReason = reason("pushed after the end");
 /// No buffer for an answer.

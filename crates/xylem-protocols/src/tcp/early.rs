@@ -10,6 +10,9 @@ use super::state::{Origin, State};
 use xylem_core::{Control, Event, Learnt, Message, Outbox, Verdict};
 use xylem_wire::{FastOpenCookie, SequenceNumber, TcpFlags, TcpHeader, TcpOptions};
 
+/// So many timeouts in a row behind a SYN that brought data are more than a loss or two.
+const BLACK_HOLE_AFTER: u8 = 3;
+
 /// What a session knows of fast open until its handshake ends.
 #[derive(Debug)]
 pub(crate) enum Early {
@@ -19,6 +22,8 @@ pub(crate) enum Early {
     Refused,
     /// Our SYN went out with this cookie, or asked for one.
     Sent(FastOpenCookie),
+    /// The server took data with our SYN, and nothing behind this number was acknowledged yet.
+    Proving(SequenceNumber),
     /// The peer's SYN, of this number, brought data, which counts as pending; the answer renews the peer's cookie.
     Taken { ticket: Ticket, syn: SequenceNumber, renewal: Option<FastOpenCookie> },
 }
@@ -52,7 +57,7 @@ impl TcpSession {
         let (cookie, size) = match self.early() {
             None => (FastOpenCookie::REQUEST, 0),
             Some(Early::Known(cookie, size)) => (*cookie, *size),
-            Some(Early::Refused | Early::Sent(_) | Early::Taken { .. }) => return 0,
+            Some(Early::Refused | Early::Sent(_) | Early::Proving(_) | Early::Taken { .. }) => return 0,
         };
         options.fast_open = Some(cookie);
         self.rare().early = Some(Early::Sent(cookie));
@@ -75,6 +80,9 @@ impl TcpSession {
         let was_again = self.retransmission.attempts > 0;
         let Some(Early::Sent(cookie)) = self.rare().early.take() else { return };
         let server = self.ends.remote.address;
+        if segment.acknowledgment.is_after(self.send.first) {
+            self.rare().early = Some(Early::Proving(segment.acknowledgment));
+        }
         let learnt = match segment.fast_open.filter(|granted| !granted.is_empty()) {
             Some(cookie) => Learnt::FastOpen { server, cookie, segment_size: self.sizes.peer },
             // Neither an answer to our request, nor to the SYN that carried data: that way is left alone for a while.
@@ -102,7 +110,7 @@ impl TcpSession {
         let is_syn = segment.has(TcpFlags::SYN) && !segment.flags.intersects(TcpFlags::ACK | TcpFlags::RST);
         let taken = match self.early() {
             Some(Early::Taken { syn, .. }) => *syn == segment.sequence,
-            Some(Early::Known(..) | Early::Refused | Early::Sent(_)) | None => false,
+            Some(Early::Known(..) | Early::Refused | Early::Sent(_) | Early::Proving(_)) | None => false,
         };
         is_syn && taken && self.state == State::SynReceived(Origin::Early)
     }
@@ -116,16 +124,38 @@ impl TcpSession {
         Verdict::Drop(&drops::DUPLICATE)
     }
 
+    /// New data was acknowledged: the way carries what follows a SYN with data, too.
+    pub(super) fn early_progress(&mut self) {
+        if let Some(Early::Proving(number)) = self.early()
+            && self.send.unacknowledged.is_after(*number)
+        {
+            self.rare().early = None;
+        }
+    }
+
+    /// The retransmission timer has gone off. Where data was taken with our SYN and nothing came through afterwards, the way
+    /// may have minded it all the same (RFC 7413, section 4.1.3): it is left alone for a while.
+    pub(super) fn early_timed_out(&mut self, out: &mut Outbox) {
+        let is_proving = matches!(self.early(), Some(Early::Proving(_)));
+        if is_proving && self.retransmission.attempts >= BLACK_HOLE_AFTER {
+            self.rare().early = None;
+            out.advise(Control::Learnt(Learnt::NoFastOpen { server: self.ends.remote.address }));
+        }
+    }
+
     /// The cookie that our answer to the peer's SYN renews.
     pub(super) fn renewal(&self) -> Option<FastOpenCookie> {
         match self.early() {
             Some(Early::Taken { renewal, .. }) => *renewal,
-            Some(Early::Known(..) | Early::Refused | Early::Sent(_)) | None => None,
+            Some(Early::Known(..) | Early::Refused | Early::Sent(_) | Early::Proving(_)) | None => None,
         }
     }
 
     /// The handshake is over. A peer that was reset has not proven itself.
     pub(super) fn end_early(&mut self, was_reset: bool, out: &Outbox) {
+        if matches!(self.early(), Some(Early::Proving(_))) {
+            return;
+        }
         let early = self.rare.as_mut().and_then(|rare| rare.early.take());
         if let (Some(Early::Taken { ticket, .. }), true) = (early, was_reset) {
             ticket.forfeit(out.now);

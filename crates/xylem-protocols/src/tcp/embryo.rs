@@ -73,6 +73,11 @@ impl Embryos {
         self.all.len() < self.limit && self.by_enable.get(&enable).copied().unwrap_or(0) < backlog
     }
 
+    /// Whether there is room for another one of `enable` whose peer has shown that it is there.
+    pub fn has_proven_room(&self, enable: EnableId, backlog: usize) -> bool {
+        self.by_enable.get(&enable).copied().unwrap_or(0) < backlog.saturating_mul(2)
+    }
+
     pub fn find(&self, ends: &Ends) -> Option<Embryo> {
         self.all.get(ends).copied()
     }
@@ -96,8 +101,7 @@ impl Embryos {
     /// these, whatever others have taken up. Beyond that it is refused: `false`.
     #[must_use]
     pub fn add_proven(&mut self, ends: Ends, embryo: Embryo, backlog: usize) -> bool {
-        let counted = self.by_enable.get(&embryo.enable).copied().unwrap_or(0);
-        let has_room = counted < backlog.saturating_mul(2);
+        let has_room = self.has_proven_room(embryo.enable, backlog);
         if has_room {
             self.insert(ends, embryo);
         }

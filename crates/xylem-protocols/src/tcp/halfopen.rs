@@ -80,15 +80,25 @@ impl TcpProtocol {
         }
         let offer = Offer::of(segment, &self.config, ends);
         let early = self.early_of(listener, segment, ends, out.now);
-        if self.wants_cookie(listener) {
+        let wants_cookie = self.wants_cookie(listener);
+        if wants_cookie && beyond.is_none() {
             return self.answer_with_cookie(listener, segment, &offer, ends, out);
         }
         let mut embryo = self.embryo(listener.id, initial, segment, offer, out.now);
         (embryo.early, embryo.grants) = early;
-        match lock(&self.embryos).add(*ends, embryo, listener.backlog) {
+        let added = if wants_cookie {
+            // A cookie cannot begin where the old numbers end. Whoever comes again has been here before.
+            lock(&self.embryos).add_proven(*ends, embryo, listener.backlog).then_some(false)
+        } else {
+            lock(&self.embryos).add(*ends, embryo, listener.backlog)
+        };
+        match added {
             None => return Demux::Drop(&drops::EMBRYOS_FULL),
             Some(true) => out.dropped(&drops::EMBRYO_EVICTED),
             Some(false) => {}
+        }
+        if beyond.is_some() {
+            lock(&self.time_waits).remove(ends);
         }
         if embryo.early {
             // The path takes the data, and answers.
@@ -172,6 +182,12 @@ impl TcpProtocol {
         let mut embryo = self.embryo(listener.id, initial, segment, offer, out.now);
         embryo.peer = peer;
         // It has shown that it is there: room is made for it beyond what SYNs may fill, until its path is made, now.
+        if !lock(&self.embryos).has_proven_room(listener.id, listener.backlog) {
+            return Some(Demux::Drop(&drops::EMBRYOS_FULL));
+        }
+        if !self.cookies.spend(ends, peer, initial) {
+            return None;
+        }
         if lock(&self.embryos).add_proven(*ends, embryo, listener.backlog) {
             Some(Demux::Open(listener.id))
         } else {

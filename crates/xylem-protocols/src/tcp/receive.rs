@@ -3,7 +3,7 @@
 //! back (RFC 9293, SHLD-14) and forward only in steps worth a segment (MUST-39).
 
 use super::autotune::Reading;
-use super::reorder::{Full, Reorder};
+use super::reorder::{Full, Reorder, compact};
 use super::reports::Reports;
 use super::segment::Segment;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,17 @@ pub(crate) struct Receiving {
     pub hides_doubled: bool,
     /// The application reads no more: data is acknowledged and dropped.
     pub discards: bool,
+    /// Messages handed up since the application last had read everything that keep much larger buffers alive than they need.
+    crumbs: u16,
 }
+
+/// Crumbs that are handed up as they came: their buffers are the pool's.
+const CRUMBS_AS_THEY_COME: u16 = 64;
+/// Crumbs that wait for an application at most, in buffers of their own size: a window of single bytes would cost hundreds
+/// of bytes for each of them.
+const CRUMBS_MAX: u16 = 4096;
+/// A message is a crumb where its buffers hold so many times as much.
+const CRUMB_SHARE: usize = 8;
 
 /// What moves with a connection. The reorder queue does not: the peer still has it all (RFC 2018, section 8).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -103,6 +113,7 @@ impl Receiving {
             scale: 0,
             hides_doubled: false,
             discards: false,
+            crumbs: 0,
         }
     }
 
@@ -218,6 +229,25 @@ impl Receiving {
             self.edge = self.edge.later(self.next);
         }
         is_next
+    }
+
+    /// The message is about to be handed up: one that keeps much larger buffers alive than it needs is copied, if others like
+    /// it wait already for an application that does not read. `false`: too many do, and the peer has to send it again.
+    pub fn takes(&mut self, message: &mut Message) -> bool {
+        if self.discards || message.capacity() < CRUMB_SHARE * message.len() {
+            return true;
+        }
+        if self.unread == 0 {
+            self.crumbs = 0;
+        }
+        if self.crumbs >= CRUMBS_MAX {
+            return false;
+        }
+        self.crumbs += 1;
+        if self.crumbs > CRUMBS_AS_THEY_COME {
+            *message = compact(std::mem::take(message));
+        }
+        true
     }
 
     /// `bytes` of data are handed up.

@@ -169,7 +169,7 @@ impl Reorder {
 }
 
 /// The message, in a buffer of its size if it would keep more than twice its bytes alive.
-fn compact(message: Message) -> Message {
+pub(super) fn compact(message: Message) -> Message {
     if message.capacity() <= 2 * message.len() + xylem_core::HEADROOM {
         return message;
     }

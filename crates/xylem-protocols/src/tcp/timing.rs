@@ -120,6 +120,7 @@ impl TcpSession {
                 self.congestion.rate.lost(news.lost);
                 self.congestion.timed_out(&Loss { now: out.now, in_flight, bytes: news.lost }, again);
                 self.ecn.reduced(self.send.highest);
+                self.early_timed_out(out);
                 self.path_timed_out(out);
             }
             State::TimeWait { .. } | State::Closed => {}

@@ -41,6 +41,41 @@ fn tiny_segments_hold_no_more_than_a_connection_may() {
     town.nothing_is_left();
 }
 
+/// Of one host, to an application that reads nothing.
+const CONNECTIONS: u16 = 16;
+
+/// Bytes one by one, in order: the window would take a quarter of a million of them on each connection, and each comes in a
+/// buffer of two kilobytes.
+#[test]
+fn single_bytes_nobody_reads_hold_little() {
+    let mut shop = Shop::new();
+    shop.reads_of_evil = false;
+    let mut town = Town::new(5, shop, &[]);
+    for port in 1..=CONNECTIONS {
+        town.attack(syn((EVIL.0, port)));
+    }
+    let answers: Vec<_> = town.pass(MILLISECOND).iter().filter_map(|frame| segment_in(frame)).collect();
+    assert_eq!(answers.len(), usize::from(CONNECTIONS));
+    let mut most = 0;
+    for at in 0..5000u32 {
+        for (answer, _) in &answers {
+            let acknowledgment = answer.sequence.0.wrapping_add(1);
+            let said = Said { flags: TcpFlags::ACK, sequence: 1 + at, acknowledgment, window: 1000 };
+            town.attack(segment((EVIL.0, answer.destination.0), said, b"x"));
+        }
+        if at % 10 == 9 {
+            town.pass(MILLISECOND);
+        }
+        most = most.max(town.server().reading().buffers_held.0);
+    }
+    assert!(most < LIMITS.small_buffers * 3 / 4, "{most} of {} small buffers held", LIMITS.small_buffers);
+    // What is dropped leaves a hole, and what comes behind it is early.
+    let dropped = town.dropped("tcp", "too many small segments unread");
+    assert!(dropped >= u64::from(CONNECTIONS), "{}", town.drops());
+    town.honest_were_served(20, VISIT_MAX);
+    town.nothing_is_left();
+}
+
 #[test]
 fn a_hundred_thousand_overlapping_fragments() {
     let mut town = Town::new(2, Shop::new(), &[]);

@@ -108,6 +108,52 @@ fn without_pressure_nothing_is_a_cookie() {
     assert_eq!((script.state(), script.host.protocol.cookie_counts().accepted), ("ESTABLISHED", 1));
 }
 
+/// RFC 4987, section 3.6: a right acknowledgment that is repeated when its connection has gone opens no ghost of it.
+#[test]
+fn rfc_4987_3_6_a_cookie_opens_one_connection() {
+    let mut script = flooded(Script::config());
+    script.inject(segment("S", 0, 0).mss(1000));
+    script.ours = script.raw_sent()[0].header.sequence;
+    script.inject(segment("P.", 1, 1).data(b"hello"));
+    assert_eq!(script.state(), "ESTABLISHED");
+    script.inject(segment("R", 6, 0));
+    script.raw_sent();
+    script.close();
+    assert!(script.host.connections[0].path.is_none());
+    for _ in 0..10 {
+        script.inject(segment("P.", 1, 1).data(b"hello"));
+        script.expect(&["R 1+0"]);
+    }
+    assert_eq!(script.host.connections.len(), 1, "a ghost");
+    // Another connection of the same ends is another cookie.
+    script.inject(segment("S", 7, 0).mss(1000));
+    let ours = script.raw_sent()[0].header.sequence;
+    script.inject(segment(".", 8, 0).raw(ours + 1));
+    assert_eq!(script.host.connections.len(), 2);
+}
+
+/// RFC 6191, section 2: out of TIME-WAIT the numbers of the new connection begin beyond those of the old, under pressure too.
+#[test]
+fn rfc_6191_2_reopening_under_pressure_begins_beyond_the_old_numbers() {
+    for seed in 0..20 {
+        let mut script = Script::listening(TcpConfig { syn_cookies: CookieUse::Always, ..Script::config() }, 4);
+        script.wait(Duration::from_secs(seed * 7));
+        script.inject(segment("S", 0, 0).mss(1000));
+        script.ours = script.raw_sent()[0].header.sequence;
+        script.inject(segment(".", 1, 1));
+        script.close();
+        script.inject(segment("F.", 1, 2));
+        script.raw_sent();
+        assert_eq!(script.host.protocol.counts(), (0, 0, 1), "in TIME-WAIT");
+        script.inject(segment("S", 50_000, 0).mss(1000));
+        let answer = script.raw_sent().remove(0);
+        assert!(answer.header.sequence.is_after(script.ours + 2), "seed {seed}");
+        assert_eq!(script.host.protocol.counts(), (0, 1, 0), "remembered");
+        script.inject(segment(".", 50_001, 0).raw(answer.header.sequence + 1));
+        assert_eq!(script.host.connections.len(), 2);
+    }
+}
+
 /// Acknowledgments with right cookies whose connections nobody accepts fill what is set aside for them and no more.
 #[test]
 fn proven_peers_are_bounded_too() {

@@ -283,3 +283,29 @@ fn streams_with_early_data_arrive_whole_over_bad_links() {
     }
     assert!(taken > 40, "{taken} of 240 brought data early");
 }
+
+/// RFC 7413, section 4.1.3: a way that takes the SYN with its data and nothing afterwards is left alone for a while.
+#[test]
+fn rfc_7413_4_1_3_a_way_that_swallows_what_follows_is_left_alone() {
+    let mut script = known(Script::config());
+    let data = bytes(1, 3000);
+    let room = begin(&mut script, 40_001, &data).data.len() as u32;
+    script.inject(segment("S.", 0, 1 + room).mss(1000));
+    script.raw_sent();
+    script.wait(Duration::from_secs(5));
+    assert!(!script.raw_sent().is_empty(), "it goes on trying");
+    let syn = begin(&mut script, 40_002, b"next time");
+    assert_eq!((syn.options.fast_open, syn.data.len()), (None, 0));
+    // One loss or two are none: what comes through afterwards says that the way is right.
+    let mut script = known(Script::config());
+    let room = begin(&mut script, 40_001, &data).data.len() as u32;
+    script.inject(segment("S.", 0, 1 + room).mss(1000));
+    script.wait_ms(700);
+    script.inject(segment(".", 1, 1 + room + 2000));
+    script.raw_sent();
+    assert_eq!(script.host.push(script.now, 1, b"more"), 4);
+    script.wait(Duration::from_secs(5));
+    script.raw_sent();
+    let syn = begin(&mut script, 40_002, b"next time");
+    assert!(!syn.data.is_empty());
+}
