@@ -98,10 +98,10 @@ impl<K: Hash + Eq + Copy, V: PartialEq + Copy> Drop for Held<K, V> {
     fn drop(&mut self) {
         let (hash, shard) = self.map.place(&self.key);
         let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(mut entry) = shard.find_entry(hash, |(key, _)| *key == self.key) {
-            if !entry.get_mut().1.remove(self.value) {
-                entry.remove();
-            }
+        if let Ok(mut entry) = shard.find_entry(hash, |(key, _)| *key == self.key)
+            && !entry.get_mut().1.remove(self.value)
+        {
+            entry.remove();
         }
     }
 }
