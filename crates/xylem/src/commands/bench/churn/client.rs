@@ -23,6 +23,9 @@ const STALLED_AFTER: Duration = Duration::from_secs(5);
 /// And until it is given up.
 const SILENT_AFTER: Duration = Duration::from_secs(15);
 
+/// How often in one step those who have been named are served before the late are looked at another time.
+const ROUNDS_MAX: usize = 64;
+
 /// How many connections that stay are made or asked again in a second.
 const STANDING_RATE: u64 = 20_000;
 
@@ -263,13 +266,39 @@ impl<'a, N: Net> Client<'a, N> {
     /// Waits a moment, serves what has been named, and looks at what is late.
     fn step(&mut self) -> io::Result<()> {
         let mut tokens = std::mem::take(&mut self.tokens);
-        self.net.wait(&mut tokens, Some(STEP))?;
-        for token in tokens.drain(..) {
-            self.attend(token.0, true);
+        let mut wait = STEP;
+        // Whoever is late and has just been named is no lost wake-up: before the late are looked at, nobody is left who has
+        // been named, for serving one may have brought news of another.
+        for _ in 0..ROUNDS_MAX {
+            self.net.wait(&mut tokens, Some(wait))?;
+            let named = !tokens.is_empty();
+            for token in tokens.drain(..) {
+                self.attend(token.0, true);
+            }
+            let is_late = |(since, ..): &(Instant, usize, u64)| since.elapsed() >= STALLED_AFTER;
+            if !self.aging.front().is_some_and(is_late) {
+                break;
+            }
+            if !named {
+                self.look_at_the_late();
+                break;
+            }
+            wait = Duration::ZERO;
         }
         self.tokens = tokens;
-        self.look_at_the_late();
+        self.clear_aging();
         Ok(())
+    }
+
+    /// Forgets those at the front that are done.
+    fn clear_aging(&mut self) {
+        while let Some(&(_, key, serial)) = self.aging.front() {
+            let is_under_way = |it: &Connection<N::Stream>| it.serial == serial && it.state != State::Idle;
+            if self.connections.get(key).is_some_and(is_under_way) {
+                return;
+            }
+            self.aging.pop_front();
+        }
     }
 
     fn look_at_the_late(&mut self) {
