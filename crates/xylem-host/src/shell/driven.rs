@@ -15,7 +15,7 @@ use xylem_graph::instance::Wake as Wanted;
 
 /// How long who moves the clock waits, in real time, for a thread that got what it slept for and has not come back to say
 /// what it makes of it.
-const DEPARTED_WAIT_MAX: Duration = Duration::from_millis(10);
+const DEPARTED_WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// All threads that wait in one stack.
 #[derive(Debug, Default)]

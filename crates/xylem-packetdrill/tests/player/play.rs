@@ -80,7 +80,7 @@ impl<'a> Player<'a> {
             What::Look(looks) => self.look(looks)?,
             What::Call(call) => {
                 self.driver.until(self.begin + due);
-                self.finish_blocked(false)?;
+                self.finish_blocked(line.when.blocks || self.is_overdue(due))?;
                 self.call(call, &line.when)?;
             }
         }
@@ -111,6 +111,11 @@ impl<'a> Player<'a> {
             self.connection = outcome.result;
         }
         Ok(())
+    }
+
+    /// Whether the call that blocked should have come back before then.
+    fn is_overdue(&self, due: i64) -> bool {
+        self.blocked.as_ref().is_some_and(|(_, _, end)| *end < due)
     }
 
     /// A call that blocked must have come back when it should, and not before.
