@@ -488,7 +488,7 @@ impl Town {
         let connection = &mut self.connections[index];
         let (plain, flags) = (connection.plain(), TcpFlags(program.byte()));
         // Most have an acknowledgment: without one there is little to look at.
-        let flags = if program.byte() % 4 > 0 { flags | TcpFlags::ACK } else { flags };
+        let flags = if !program.byte().is_multiple_of(4) { flags | TcpFlags::ACK } else { flags };
         let sequence = match program.byte() % 4 {
             0 => connection.first,
             1 => plain.sequence + 8192,
@@ -646,7 +646,7 @@ impl Connection {
         program: &mut Program<'_>,
         acknowledgment: SequenceNumber,
     ) -> ([u8; TcpHeader::OPTIONS_MAX], usize) {
-        let (mut options, mut length) = self.usual_options();
+        let (mut options, length) = self.usual_options();
         let mut said = TcpOptions::NONE;
         match program.byte() % 8 {
             0..3 => return (options, length),
@@ -669,7 +669,7 @@ impl Connection {
                 return (options, count);
             }
         }
-        length = said.build(&mut options).max(length.min(0));
+        let length = said.build(&mut options);
         (options, length)
     }
 }
