@@ -295,7 +295,7 @@ impl Side {
         let mut longest = echo.map(|at| now.since(*at) + Duration::from_millis(back));
         longest = longest.max(self.measure_runs(seen, now));
         while let Some((end, at, is_again)) = self.flight.front().copied().filter(|(end, ..)| *end <= place) {
-            if !is_again && !(self.is_listener && end == 1) {
+            if !(is_again || self.is_listener && end == 1) {
                 longest = longest.max(Some(now.since(at)));
             }
             self.flight.pop_front();
