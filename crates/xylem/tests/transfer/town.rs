@@ -147,12 +147,12 @@ impl Watching {
 
     /// The connection of each host that has seen segments says how it is doing.
     fn ask(&mut self, hosts: &mut [Host]) {
-        for (host, instance) in hosts.iter_mut().enumerate() {
+        for host in [0, 1] {
             let count = self.wire.sides[host].count;
             if std::mem::replace(&mut self.asked_at[host], count) == count {
                 continue;
             }
-            if let Some(status) = self.talk.status(host, instance) {
+            if let Some(status) = self.talk.status(host, &mut hosts[host]) {
                 if self.traces {
                     let (window, threshold) = (status.congestion_window, status.slow_start_threshold);
                     let (pipe, lost, timeout) = (status.pipe, status.lost, status.retransmission_timeout);
