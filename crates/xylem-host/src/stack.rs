@@ -101,9 +101,10 @@ impl Stack {
         self.core.waiters.drive_from_here();
     }
 
-    /// For [`Shell::Driven`]: the calling thread is back, if it had left with what it waited for.
-    pub fn arrive(&self) {
-        self.core.waiters.arrive();
+    /// For [`Shell::Driven`]: the calling thread is back, if it had left with what it waited for: true if so. From then on
+    /// the clock may be moved, so whoever wants to know when it left looks before.
+    pub fn arrive(&self) -> bool {
+        self.core.waiters.arrive()
     }
 
     /// For [`Shell::Driven`]: waits, for no longer than `limit` of real time, until every thread that waits in one of its

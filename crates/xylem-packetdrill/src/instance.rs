@@ -145,7 +145,11 @@ impl Instance {
     /// The time of day by this clock, in microseconds. Looking takes one.
     pub fn look(&self) -> i64 {
         let running = self.running();
-        running.table.stack().arrive();
+        let before = self.hands.now();
+        if running.table.stack().arrive() {
+            // A thread that comes back from a call it was blocked in asks when that was: before it was waited for no more.
+            return self.time_of_day(before);
+        }
         // Whoever moves the clock at the moment lets it pass anyway.
         if let Ok(_driving) = self.driving.try_lock() {
             self.pass(&running, LOOK);

@@ -96,13 +96,15 @@ impl Waiters {
     }
 
     /// See [`Stack::arrive`](crate::stack::Stack::arrive).
-    pub fn arrive(&self) {
+    pub fn arrive(&self) -> bool {
         let mut state = lock(&self.state);
-        if !state.departed.is_empty() {
-            let here = thread::current().id();
-            state.departed.retain(|departed| *departed != here);
+        let here = thread::current().id();
+        let place = state.departed.iter().position(|departed| *departed == here);
+        if let Some(place) = place {
+            state.departed.swap_remove(place);
             self.changed.notify_all();
         }
+        place.is_some()
     }
 
     /// The stack has stopped: all look up.
