@@ -94,6 +94,8 @@ pub(crate) struct TimeWaits {
     /// by its number, which is not the one in `all`.
     queue: VecDeque<Place>,
     came: u64,
+    /// See [`TimeWaits::clear_of_gone`].
+    most: usize,
     limit: usize,
     soonest: Soonest,
 }
@@ -115,6 +117,7 @@ impl TimeWaits {
             all: HashMap::with_hasher(Keyed::new(random)),
             queue: VecDeque::new(),
             came: 0,
+            most: 0,
             limit: limit.max(1),
             soonest: Soonest::never(),
         }
@@ -141,6 +144,7 @@ impl TimeWaits {
             }
         }
         let end = self.queue.back().map_or(end, |last| end.max(last.end));
+        self.clear_of_gone();
         let number = self.came;
         self.came += 1;
         self.all.insert(ends, (entry, number));
@@ -157,6 +161,21 @@ impl TimeWaits {
     /// When the next one ends, for those who do not hold the table.
     pub fn soonest(&self) -> Soonest {
         self.soonest.clone()
+    }
+
+    /// Takes the traces out of the table that those have left who went, where they leave no room and are many: it would
+    /// double instead where it is more than half full, long after it has reached its size. Moves all for each eighth of
+    /// it that has gone, so that adding one costs the same however many there are.
+    fn clear_of_gone(&mut self) {
+        // What a table holds that nobody has left: what this one held at most since it grew.
+        let most = self.all.capacity().max(self.most);
+        self.most = most;
+        if self.all.len() < self.all.capacity() || self.all.len() + most / 8 > most {
+            return;
+        }
+        let fresh = HashMap::with_capacity_and_hasher(most, self.all.hasher().clone());
+        let old = std::mem::replace(&mut self.all, fresh);
+        self.all.extend(old);
     }
 
     /// Whether this place in the queue is one that waits.
@@ -261,5 +280,22 @@ mod tests {
                 assert!(table.queue.len() <= GONE_MIN.max(2 * table.len()), "seed {seed}: {}", table.queue.len());
             }
         }
+    }
+
+    #[test]
+    fn a_table_whose_entries_come_and_go_stays_as_large_as_it_is() {
+        let mut table = TimeWaits::new(1 << 20, &mut Random::seeded(1));
+        let (mut largest, mut now) = (0, Instant::ZERO);
+        // 1500 wait at a time; a table of 2048 places holds 1792.
+        for step in 0..60_000u32 {
+            let local = Endpoint { port: Port((step % 50_000 + 1) as u16), ..Endpoint::default() };
+            let ends = Ends { local, remote: Endpoint::default() };
+            let entry = Entry::new(&ends, SequenceNumber(step), SequenceNumber(0), None, 0, Duration::ZERO);
+            now = now + Duration::from_millis(1);
+            table.expire(now);
+            table.add(entry, now + Duration::from_millis(1500));
+            largest = largest.max(table.all.capacity());
+        }
+        assert_eq!((table.len(), largest), (1500, 1792));
     }
 }
