@@ -56,6 +56,7 @@ impl Instance {
         mut way: Way,
         mut view: View<'_>,
     ) -> Option<Ticket> {
+        let mut has_failed = false;
         loop {
             if way.try_push(node).is_err() {
                 self.dropped(&linker::TOO_DEEP);
@@ -75,12 +76,18 @@ impl Instance {
                 },
                 Demux::Path(id) => return self.ticket(id, &way),
                 Demux::Open(enable) => {
-                    let participants = std::mem::take(&mut view.participants);
-                    let Some(id) = self.open_for_enable(world, shepherd, node, enable, participants) else {
+                    let participants = view.participants.clone();
+                    if let Some(id) = self.open_for_enable(world, shepherd, node, enable, participants) {
+                        return self.ticket(id, &way);
+                    }
+                    if has_failed {
                         self.dropped(&NO_EMBRYO);
                         return None;
-                    };
-                    return self.ticket(id, &way);
+                    }
+                    // What it was to open for has gone since it was found. The protocol looks once more, and answers as
+                    // where nobody listens: a peer that hears nothing would wait for ever.
+                    has_failed = true;
+                    way.pop();
                 }
                 Demux::Enable(enable) => {
                     let message = view.take();
